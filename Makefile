@@ -9,7 +9,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || release/s
 BINARY ?= bin/iptables-wrapper
 COMMAND := github.com/iptables-wrappers/iptables-wrappers/internal/command
 
-# What needs modules that the wrapper does not.
+# What needs modules that the wrapper does not. "make test" leaves out the images, as it does the clients: where nothing has been built
+# before, they take minutes.
 MODULES := test/images test/script test/bench
 # What takes longest begins first.
 PACKAGES := ./test/release ./test/kernels ./test/program ./...
@@ -43,8 +44,8 @@ help:
 ##  make build        bin/iptables-wrapper
 ##  make demo         see it work on the rules of a real node, without changing this machine
 ##  make check        what any user can run of the tests, and what was skipped, and why
-##  make test         each behavior is tested: a minute once the tools are installed
-##  make test-all     all images, releases, kernels, clients, every call failing, and make lint: half an hour
+##  make test         each behavior is tested, without images and clients: minutes once the tools are installed
+##  make test-all     the same in full, with images and clients, and make lint: half an hour
 ##  make lint         formatting, vet, staticcheck, revive, actionlint, other systems
 ##  make bench        a wrapped call beside the direct one: BENCHFLAGS="-before REVISION" compares
 ##  make conformance  situations for any wrapper: WRAPPER=/path/to/it
@@ -60,9 +61,14 @@ demo: tools-demo build
 	@test/demo.sh
 	$(TOOK)
 
-# All modules at a time: what waits for a disk or a guest leaves a core free.
+# All modules at a time: what waits for a disk or a guest leaves a core free. The output of each comes at its end.
 test: tools-test build
-	@$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages test-module-script test-module-bench
+	@{ while sleep 30 && kill -0 $$PPID; do \
+		running=$$(pgrep --pgroup 0 --list-name '^(compile|link|.*\.test?)$$' | sed 's/.* //; s/\.test*$$//' | sort -u | tr '\n' ' '); \
+		echo "make test: $$(($$(date +%s) - $(STARTED))) seconds, running: $$running" >&3; \
+	done } 3>&2 >/dev/null 2>&1 & progress=$$!; \
+	$(MAKE) --no-print-directory --keep-going --jobs --output-sync=target test-packages test-module-script test-module-bench; \
+	status=$$?; kill $$progress; exit $$status
 	$(TOOK)
 
 # "go test ./..." as any user. Go prints nothing of tests that were skipped, so test/check.sh does.
@@ -106,7 +112,7 @@ lint:
 		sed 's/"\(.*\)"/:(exclude,glob)\1/')); test -z "$$bare" || { echo "no licence: $$bare" >&2; exit 1; }
 	go run $(REVIVE) -config .revive.toml -set_exit_status ./...
 	go run $(ACTIONLINT)
-	shellcheck -x release/*.sh test/check.sh test/real/*.sh test/images/bases/fedora/alternatives
+	shellcheck -x release/*.sh test/check.sh test/matrix.sh test/real/*.sh test/images/bases/fedora/alternatives
 	GOARCH=mips go build -o /dev/null .
 	@for system in darwin windows plan9; do GOOS=$$system go build ./detect ./exec || exit; done
 	$(TOOK)

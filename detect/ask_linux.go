@@ -14,55 +14,43 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/internal/xtables"
 )
 
-// askNFT asks nf_tables for each marker of a reason.
-func (a *asker) askNFT(f Findings, r Reason) Findings {
-	for n := range markersOf(r) {
-		answer, err := f.Kernel, error(nil)
-		if f.Kernel == Yes {
-			answer, err = a.hasNFT(n)
-		}
-		f = f.note(n, answer, err)
-	}
-	return f
-}
-
-// hasNFT reports whether a marker is in nf_tables.
-func (a *asker) hasNFT(n Marker) (Answer, error) {
-	table := n.Table
-	if n.Chain == "" {
+// hasNFT reports whether a marker is in nf_tables, which the kernel has.
+func (a *asker) hasNFT(m Marker) (Answer, error) {
+	table := m.Table
+	if m.Chain == "" {
 		_, table, _ = strings.Cut(table, " ") // without the family
 	}
-	exists, err := a.hasTable(n.Family, table)
-	if exists != Yes || n.Chain == "" {
+	exists, err := a.hasTable(m.Family, table)
+	if exists != Yes || m.Chain == "" {
 		return exists, err
 	}
-	has, err := a.nft.HasChain(n.Family == IPv6, n.Table, n.Chain)
+	has, err := a.nft.HasChain(m.Family == IPv6, m.Table, m.Chain)
 	return answerOf(has, err), err
 }
 
-// tableAnswer is whether nf_tables has a table.
-type tableAnswer struct {
+// nftTable is whether nf_tables has a table.
+type nftTable struct {
 	family Family
 	name   string
 	exists Answer
-	err    error
 }
 
-// hasTable reports whether nf_tables has a table. It asks once: most hosts lack most tables, and the chains of a
-// missing one need no question.
+// hasTable reports whether nf_tables has a table. It asks once, and only then returns an error: most hosts lack most
+// tables, and the chains of a missing one need no question.
 func (a *asker) hasTable(f Family, name string) (Answer, error) {
 	for _, t := range a.tables {
 		if t.family == f && t.name == name {
-			return t.exists, t.err
+			return t.exists, nil
 		}
 	}
 	has, err := a.nft.HasTable(f == IPv6, name)
-	a.tables = append(a.tables, tableAnswer{family: f, name: name, exists: answerOf(has, err), err: err})
-	return answerOf(has, err), err
+	exists := answerOf(has, err)
+	a.tables = append(a.tables, nftTable{family: f, name: name, exists: exists})
+	return exists, err
 }
 
-// countNFT counts the rules in the tables of iptables, until there are more than limit. That the rules change while
-// they are counted is no failure: what was counted counts.
+// countNFT counts the rules in the tables of iptables, until there are more than limit. It is no failure if the rules
+// change meanwhile: the number is what the last try counted.
 func (a *asker) countNFT(e Evidence, limit int) Evidence {
 	rules := nft.Rules{All: e.NFT.Kernel == No}
 	var err error
@@ -121,20 +109,20 @@ func (l *legacyTables) table(name string) legacyTable {
 }
 
 func isKnownChain(chain []byte) bool {
-	return slices.ContainsFunc(knownMarkers[:], func(n Marker) bool { return n.Chain == string(chain) })
+	return slices.ContainsFunc(knownMarkers[:], func(m Marker) bool { return m.Chain == string(chain) })
 }
 
 // has reports whether a marker exists. Legacy has no native tables.
-func (l *legacyTables) has(n Marker) (Answer, error) {
+func (l *legacyTables) has(m Marker) (Answer, error) {
 	switch {
 	case l.loaded == Unknown:
 		return Unknown, nil
-	case n.Chain == "", !slices.Contains(l.listed, n.Table):
+	case m.Chain == "", !slices.Contains(l.listed, m.Table):
 		return No, nil
 	}
-	t := l.table(n.Table)
+	t := l.table(m.Table)
 	switch {
-	case slices.Contains(t.Chains, n.Chain):
+	case slices.Contains(t.Chains, m.Chain):
 		return Yes, nil
 	case !t.Whole:
 		return Unknown, t.err

@@ -59,15 +59,15 @@ func (r Result) becauseOfMarker() string {
 // describe describes the first marker that was found in a backend, "" if there is none. Stronger markers are asked for
 // first, and IPv4 before IPv6.
 func (e Evidence) describe(b Backend) string {
-	names := e.Of(b).Markers
-	if len(names) == 0 {
+	markers := e.Of(b).Markers
+	if len(markers) == 0 {
 		return ""
 	}
-	n := names[0]
-	if n.Chain == "" {
-		return fmt.Sprintf("table %s of %s is in nf_tables", n.Table, n.Program)
+	m := markers[0]
+	if m.Chain == "" {
+		return fmt.Sprintf("table %s of %s is in nf_tables", m.Table, m.Program)
 	}
-	return fmt.Sprintf("chain %s of %s is in %s's %s table (%s)", n.Chain, n.Program, b, n.Table, n.Family)
+	return fmt.Sprintf("chain %s of %s is in %s's %s table (%s)", m.Chain, m.Program, b, m.Table, m.Family)
 }
 
 // Number returns the number of a backend's rules for people: "12", "at least 12", "at most 12" if a table of legacy was

@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// found puts a name among those that were found, and gives the answer that goes with it.
+// found puts a marker among those that were found, and gives the answer that goes with it.
 func found(b Backend, k Reason, n Marker) about {
 	return func(e *Evidence) {
 		findings := e.of(b)
@@ -68,13 +68,13 @@ func TestBecause(t *testing.T) {
 		},
 		{
 			about: []about{
-				found(NFT, HostProgram, docker), name(KubeletHint, Legacy, IPv4, Unknown), failed(Legacy, refused),
+				found(NFT, HostProgram, docker), marker(KubeletHint, Legacy, IPv4, Unknown), failed(Legacy, refused),
 			},
 			want: "chain DOCKER-USER of Docker is in nft's filter table (IPv4); " +
 				"legacy could not be read (a table: not permitted; another)",
 		},
 		{
-			about: []about{found(NFT, HostProgram, docker), name(HostProgram, Legacy, IPv4, Unknown)},
+			about: []about{found(NFT, HostProgram, docker), marker(HostProgram, Legacy, IPv4, Unknown)},
 			want:  "chain DOCKER-USER of Docker is in nft's filter table (IPv4); legacy is too large to be read",
 		},
 		{

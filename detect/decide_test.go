@@ -26,8 +26,8 @@ func (e *Evidence) of(b Backend) *Findings {
 	return &e.NFT
 }
 
-// name gives an answer to the question for one kind of name.
-func name(k Reason, b Backend, f Family, a Answer) about {
+// marker gives an answer to the question for one kind of marker.
+func marker(k Reason, b Backend, f Family, a Answer) about {
 	return func(e *Evidence) { e.of(b).answers(k)[f] = a }
 }
 
@@ -51,7 +51,7 @@ func TestHeldIsNoBackend(t *testing.T) {
 
 // Decide hands back what it was given.
 func TestDecideReturnsEvidence(t *testing.T) {
-	e := nothing().with([]about{number(NFT, 3), name(KubeletHint, Legacy, IPv6, Yes)})
+	e := nothing().with([]about{number(NFT, 3), marker(KubeletHint, Legacy, IPv6, Yes)})
 	for _, held := range []Backend{"", NFT} {
 		r := Decide(e, held)
 		if fmt.Sprint(r.Evidence) != fmt.Sprint(e) {

@@ -130,7 +130,7 @@ func (a Answer) String() string {
 // MarshalText returns "not asked", "unknown", "no" or "yes", as String does.
 func (a Answer) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 
-// Marker is a name of the host: a chain in one of iptables' tables, or a native table.
+// Marker is a chain in one of iptables' tables, or a native table, that kubelet or another program of the host makes.
 type Marker struct {
 	Program string `json:"program"` // the program that makes it: "kubelet", "Docker"
 	Family  Family `json:"family"`
@@ -140,15 +140,15 @@ type Marker struct {
 
 // Findings are what was found in one backend. Arrays are by Family.
 type Findings struct {
-	Kernel  Answer    `json:"kernel"`            // whether it has nf_tables, or has x_tables loaded for either family
+	Kernel  Answer    `json:"kernel"`            // the kernel has nf_tables, or x_tables is loaded for either family
 	Hint    [2]Answer `json:"hint,omitzero"`     // kubelet's chain KUBE-IPTABLES-HINT
 	Canary  [2]Answer `json:"canary,omitzero"`   // kubelet's chain KUBE-KUBELET-CANARY
 	Program [2]Answer `json:"program,omitzero"`  // any marker of another program of the host
 	Markers []Marker  `json:"markers,omitempty"` // the markers that were found, in the order of the questions
 
 	// Rules is the number of rules of both families in iptables' tables, whoever made them. Native tables do not count.
-	// If Counted is No, there are more. If it is Unknown, the number is not exact: a question failed or the rules changed
-	// under way, or a table of legacy was too large to be read, and all its entries are counted.
+	// If Counted is No, there are more. If it is Unknown, the number is not exact: a question failed, the rules changed
+	// meanwhile, or a table of legacy was too large to be read, and all its entries are counted.
 	Rules   int    `json:"rules"`
 	Counted Answer `json:"counted,omitzero"`
 
@@ -186,7 +186,8 @@ type Result struct {
 	Backend Backend `json:"backend"`
 	Reason  Reason  `json:"reason"`
 
-	// Certain is true if a name decides, and the other backend is known to have no name of the same or a stronger kind.
+	// Certain is true if a marker decides, and the other backend is known to have no marker of the same or a stronger
+	// kind.
 	Certain bool `json:"certain"`
 
 	Evidence Evidence `json:"evidence"`

@@ -28,7 +28,7 @@ func ExampleHost() {
 	fmt.Println(r)
 }
 
-// A program that has made rules by a guess stays with their backend, until a name proves the other one.
+// A program that has made rules by a guess stays with their backend, until a marker proves the other one.
 func ExampleHost_held() {
 	const held = detect.NFT // of an earlier answer, which was a guess
 	r, err := detect.Host(held)

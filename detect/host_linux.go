@@ -59,7 +59,7 @@ func finish(e Evidence, held Backend) (Result, error) {
 
 type asker struct {
 	nft    nft.Conn
-	tables []tableAnswer   // of nf_tables, as far as they were asked for
+	tables []nftTable      // as far as they were asked for
 	legacy [2]legacyTables // by Family
 }
 
@@ -89,21 +89,26 @@ func askLoadable(e Evidence) Evidence {
 	return e
 }
 
+// askMarkers asks both backends for each marker of a reason.
 func (a *asker) askMarkers(e Evidence, r Reason) Evidence {
-	e.NFT = a.askNFT(e.NFT, r)
-	for n := range markersOf(r) {
-		answer, err := a.legacy[n.Family].has(n)
-		e.Legacy = e.Legacy.note(n, answer, err)
+	for m := range markersOf(r) {
+		answer, err := e.NFT.Kernel, error(nil)
+		if answer == Yes {
+			answer, err = a.hasNFT(m)
+		}
+		e.NFT = e.NFT.add(m, answer, err)
+		answer, err = a.legacy[m.Family].has(m)
+		e.Legacy = e.Legacy.add(m, answer, err)
 	}
 	return e
 }
 
-// note adds the answer to whether a marker exists.
-func (f Findings) note(n Marker, answer Answer, err error) Findings {
-	known := &f.answers(n.reason())[n.Family]
+// add adds the answer to whether a marker exists.
+func (f Findings) add(m Marker, answer Answer, err error) Findings {
+	known := &f.answers(m.reason())[m.Family]
 	*known = max(*known, answer)
 	if answer == Yes {
-		f.Markers = append(f.Markers, n)
+		f.Markers = append(f.Markers, m)
 	}
 	f.Err = cmp.Or(f.Err, err)
 	return f

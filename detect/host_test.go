@@ -54,9 +54,9 @@ func descriptors(t *testing.T) string {
 	return strings.Join(open, " ")
 }
 
-// Whatever a table has, its names are known: each of the kinds is asked for in the table and family where programs make
-// it, and not as a part of a name.
-func TestNearlyNames(t *testing.T) {
+// Whatever else a table has, its markers are found: each kind is asked for in the table and family where programs make
+// it, and not as a part of a longer name.
+func TestNearlyMarkers(t *testing.T) {
 	host.Netns(t)
 	for _, b := range []Backend{NFT, Legacy} {
 		addChain(t, b, IPv4, "filter", hintChain)

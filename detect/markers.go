@@ -80,9 +80,9 @@ var knownMarkers = [...]Marker{
 func markersOf(r Reason) iter.Seq[Marker] {
 	return func(yield func(Marker) bool) {
 		for _, f := range families {
-			for _, n := range &knownMarkers {
-				n.Family = f
-				if n.reason() == r && n.isPossible() && !yield(n) {
+			for _, m := range &knownMarkers {
+				m.Family = f
+				if m.reason() == r && m.isPossible() && !yield(m) {
 					return
 				}
 			}
@@ -90,8 +90,8 @@ func markersOf(r Reason) iter.Seq[Marker] {
 	}
 }
 
-func (n Marker) reason() Reason {
-	switch n.Chain {
+func (m Marker) reason() Reason {
+	switch m.Chain {
 	case hintChain:
 		return KubeletHint
 	case canaryChain:
@@ -101,6 +101,6 @@ func (n Marker) reason() Reason {
 }
 
 // isPossible reports whether a marker can be in its family: a native table belongs to one.
-func (n Marker) isPossible() bool {
-	return n.Chain != "" || strings.HasPrefix(n.Table, "ip6 ") == (n.Family == IPv6)
+func (m Marker) isPossible() bool {
+	return m.Chain != "" || strings.HasPrefix(m.Table, "ip6 ") == (m.Family == IPv6)
 }

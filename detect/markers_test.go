@@ -16,16 +16,16 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/rules"
 )
 
-// nftName is a name as nft prints it: "ip filter DOCKER-USER", "ip6 kube-proxy".
-func (n Marker) nftName() string {
-	if n.Chain == "" {
-		return n.Table
+// nftName is a marker as nft prints it: "ip filter DOCKER-USER", "ip6 kube-proxy".
+func (m Marker) nftName() string {
+	if m.Chain == "" {
+		return m.Table
 	}
-	return map[Family]string{IPv4: "ip ", IPv6: "ip6 "}[n.Family] + n.Table + " " + n.Chain
+	return map[Family]string{IPv4: "ip ", IPv6: "ip6 "}[m.Family] + m.Table + " " + m.Chain
 }
 
 // Each dump of a program of the host decides for its backend, against more rules in the other one, and has just the
-// names that its first line says. One without names decides nothing.
+// markers that its first line says. One without markers decides nothing.
 func TestHostPrograms(t *testing.T) {
 	for _, d := range rules.Dumps() {
 		for _, b := range []Backend{NFT, Legacy} {
@@ -63,8 +63,8 @@ func TestHostPrograms(t *testing.T) {
 				said := map[string]string{"podman": "Podman", "cni": "CNI", "crio": "CRI-O", "kube": "kube-proxy",
 					"nixos": "NixOS", "oracle": "Oracle", "proxmox": "Proxmox"}[d.Program]
 				if !strings.Contains(strings.ToLower(named), strings.ToLower(cmp.Or(said, d.Program))) {
-					t.Errorf("its names are those of %s in detect/names.go: begin the file's name with that, in small "+
-						"letters, or add what it begins with to the list above", named)
+					t.Errorf("its markers are those of %s in detect/markers.go: begin the file's name with that, in "+
+						"small letters, or add what it begins with to the list above", named)
 				}
 				if !strings.Contains(r.Because(), named) {
 					t.Errorf("%q does not name %s", r.Because(), named)
@@ -74,9 +74,9 @@ func TestHostPrograms(t *testing.T) {
 	}
 }
 
-// Every name is in a dump in test/rules/programs, and on the page. Every name of a dump is asked for, and every dump is
-// in the list of dumps.
-func TestHostNames(t *testing.T) {
+// Every marker is in a dump in test/rules/programs, and on the page. Every marker of a dump is asked for, and every
+// dump is in the list of dumps.
+func TestHostMarkers(t *testing.T) {
 	howItWorks := string(host.Read(t, "../docs/how-it-works.md"))
 	var known []string
 	for _, n := range knownMarkers {
@@ -102,7 +102,7 @@ func TestHostNames(t *testing.T) {
 	}
 	for _, name := range dumped {
 		if !slices.Contains(known, name) {
-			t.Errorf("a dump in test/rules/programs has %q in its first line: add it to detect/names.go", name)
+			t.Errorf("a dump in test/rules/programs has %q in its first line: add it to detect/markers.go", name)
 		}
 	}
 }

@@ -15,24 +15,24 @@ var (
 	held    = []string{"", oracle.NFT, oracle.Legacy}
 )
 
-// Every combination of names, in both backends and families, gives what the oracle says.
-func TestNamesLikeOracle(t *testing.T) {
+// Every combination of markers, in both backends and families, gives what the oracle says.
+func TestMarkersLikeOracle(t *testing.T) {
 	// A rule in legacy, so that a mistaken row is another backend.
 	h := oracle.Host{
 		NFT:        oracle.Backend{InKernel: oracle.Yes},
 		Legacy:     oracle.Backend{InKernel: oracle.Yes, Rules: 1},
 		TakesRules: oracle.Yes,
 	}
-	var names []*oracle.Answer
+	var markers []*oracle.Answer
 	for _, b := range []*oracle.Backend{&h.NFT, &h.Legacy} {
 		for kind := range b.Markers {
 			for family := range b.Markers[kind] {
-				names = append(names, &b.Markers[kind][family])
+				markers = append(markers, &b.Markers[kind][family])
 			}
 		}
 	}
 	combinations := 0
-	each(names, func() {
+	each(markers, func() {
 		combinations++
 		for _, backend := range held {
 			compare(t, &h, backend)
@@ -43,8 +43,8 @@ func TestNamesLikeOracle(t *testing.T) {
 	}
 }
 
-// Where no name decides, every combination of numbers, of what the kernel has and of what is held gives what the oracle
-// says; where one decides, none of these matters but what is held.
+// Where no marker decides, every combination of numbers, of what the kernel has and of what is held gives what the
+// oracle says. Where one decides, none of these matters but what is held.
 func TestNumbersLikeOracle(t *testing.T) {
 	without := [len(oracle.Backend{}.Markers)][2]oracle.Answer{}
 	unknown := without

@@ -156,7 +156,7 @@ func listed(l host.Listed) Findings {
 	found := Findings{Kernel: Yes, Rules: l.Rules, Counted: Yes}
 	for _, k := range byMarker {
 		for n := range markersOf(k) {
-			found = found.note(n, answerOf(slices.Contains(l.Names, n.nftName()), nil), nil)
+			found = found.add(n, answerOf(slices.Contains(l.Names, n.nftName()), nil), nil)
 		}
 	}
 	return found

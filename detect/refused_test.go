@@ -88,7 +88,7 @@ func TestWithoutCapability(t *testing.T) {
 	}
 }
 
-// A security module can refuse only a part. A name that was read is still one.
+// A security module can refuse only a part. A marker that was read is still one.
 func TestLegacyRefused(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EACCES, unix.ENOMEM} {
 		t.Run(unix.ErrnoName(errno), func(t *testing.T) {
@@ -106,6 +106,20 @@ func TestLegacyRefused(t *testing.T) {
 				t.Errorf("legacy is held: got %+v, %v", r, err)
 			}
 		})
+	}
+}
+
+// A table in which no marker can be is read only for the number of its rules, and its error is not forgotten either:
+// what was asked about and failed is not recorded.
+func TestCountRefused(t *testing.T) {
+	host.Netns(t)
+	host.Run(t, "iptables-legacy", "-t", "security", "-N", "A")
+	host.RefuseCall(t, unix.SYS_GETSOCKOPT, unix.EACCES)
+	r, err := Host("")
+	legacy := r.Evidence.Legacy
+	if summary(r) != "nft default guess" || !errors.Is(err, unix.EACCES) || legacy.Counted != Unknown ||
+		legacy.Program != [2]Answer{No, No} {
+		t.Errorf("got %+v, %v", r, err)
 	}
 }
 
@@ -136,7 +150,7 @@ func TestWithoutDescriptors(t *testing.T) {
 	}
 }
 
-// Of tables that are too large to be read, the names are unknown. That is no error, and no reason to doubt what else
+// Of tables that are too large to be read, the markers are unknown. That is no error, and no reason to doubt what else
 // was read.
 func TestTooLarge(t *testing.T) {
 	host.Netns(t)
@@ -155,7 +169,7 @@ func TestTooLarge(t *testing.T) {
 	}
 	addChain(t, NFT, IPv4, "mangle", canaryChain)
 	if r = ask(t, ""); summary(r) != "nft kubelet-canary certain" {
-		t.Errorf("a stronger name: got %+v", r)
+		t.Errorf("a stronger marker: got %+v", r)
 	}
 }
 
@@ -189,7 +203,8 @@ func TestListOfAnother(t *testing.T) {
 // table behind them. A table that is full has more than legacy.
 func TestBoundIsNoAnswer(t *testing.T) {
 	const many = nft.MaxObjects + 1000
-	full := "add table ip blocklist; add chain ip blocklist c" + strings.Repeat("; add rule ip blocklist c accept", many)
+	full := "add table ip blocklist; add chain ip blocklist c" +
+		strings.Repeat("; add rule ip blocklist c accept", many)
 	for _, test := range []struct {
 		doc   string
 		steps []step

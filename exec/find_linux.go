@@ -21,33 +21,42 @@ func check(dir, name string) error {
 	if err == nil {
 		err = unix.Stat(dir, &directory)
 	}
+	by := ""
+	if err == nil {
+		by = exposedBy(path, dir, directory)
+	}
 	switch {
 	case err == unix.ENOTDIR:
 		err = unix.ENOENT
 	case err != nil:
-	case !file.TrustedDir(directory):
-		return &unusedError{path: path, exposed: dir}
-	case !file.IsSystemDir(directory) && file.Exposed(path) != "":
-		return &unusedError{path: path, exposed: file.Exposed(path)}
+	case by != "":
+		return &unusedError{path: path, by: by}
 	case file.IsAt(file.Running, st):
 		return fmt.Errorf("%q: %w", path, ErrItself)
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		err = unix.EACCES
 	default:
-		err = unix.Access(path, unix.X_OK)
+		return file.Executable(path)
 	}
-	if err != nil {
-		return &os.PathError{Op: "execute", Path: path, Err: err}
-	}
-	return nil
+	return &os.PathError{Op: "execute", Path: path, Err: err}
 }
 
-// unusedError is the error for a program that is passed over, because others can write what is exposed: its directory,
-// or something else on the way to it. It counts as missing.
-type unusedError struct{ path, exposed string }
+// exposedBy returns what lets other users replace a program in a directory, "" if nothing does. A sticky directory does,
+// even if the program there is root's: it may be another user's a moment later.
+func exposedBy(path, dir string, directory unix.Stat_t) string {
+	switch {
+	case file.SystemDir(dir, directory):
+		return ""
+	case !file.Trusted(directory):
+		return dir
+	}
+	return file.Exposed(path)
+}
+
+// unusedError is the error for a program that is passed over, because others can write what leads to it, or itself. To a
+// guess, it is missing.
+type unusedError struct{ path, by string }
 
 func (e *unusedError) Error() string {
-	return fmt.Sprintf("%q is not used: others can write %q", e.path, e.exposed)
+	return fmt.Sprintf("%q is not used: others can write %q", e.path, e.by)
 }
 
 func (e *unusedError) Unwrap() []error { return []error{ErrMissing, file.ErrExposed} }

@@ -120,16 +120,6 @@ func TestFindPassesOver(t *testing.T) {
 	}
 }
 
-// A file in the place of a directory has no programs.
-func TestFindInFile(t *testing.T) {
-	top := t.TempDir()
-	put(t, top, "file", "b/iptables-nft")
-	got, err := exec.Find(detect.NFT, "iptables", top+"/file", top+"/b")
-	if got.Path != top+"/b/iptables-nft" || err != nil {
-		t.Errorf("got %+v, %v", got, err)
-	}
-}
-
 func TestFindRefuses(t *testing.T) {
 	t.Chdir(t.TempDir())
 	put(t, ".", "iptables-nft", "iptables-nft-translate")
@@ -192,7 +182,7 @@ func TestFindInStandardDirs(t *testing.T) {
 		standard = append(standard, dir)
 		host.Check(t, unix.Mount("none", dir, "tmpfs", 0, "mode=755"))
 	}
-	_, err = exec.Find(detect.NFT, "iptables", "/run/gone")
+	_, err = exec.Find(detect.NFT, "iptables", "/run/gone", "/etc/passwd") // neither is a directory
 	want := "no such program: iptables-nft or xtables-nft-multi"
 	if !errors.Is(err, exec.ErrMissing) || err.Error() != want {
 		t.Errorf("nowhere: got %v", err)

@@ -24,7 +24,7 @@ const program = "iptables-wrapper"
 // makes from the tag or the commit.
 var version string
 
-// Exit statuses. Those of a wrapped call are in internal/call.
+// Exit statuses of the command line. Those of a call that fails are in internal/remedy.
 const (
 	statusFailure   = 1
 	statusUsage     = 2
@@ -33,7 +33,7 @@ const (
 
 // Run runs a command and returns its exit status.
 func Run(args []string, stdout, stderr io.Writer) int {
-	results := &keeper{Writer: stdout}
+	results := &checkedWriter{Writer: stdout}
 	var unknown error // what CommandNotFound cannot return
 	app := newApp(func(c *cli.Context, name string) { unknown = unknownCommand(c, name) })
 	app.Writer = results

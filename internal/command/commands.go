@@ -23,10 +23,11 @@ func commands() []*cli.Command {
 	return []*cli.Command{{
 		Name:  "detect",
 		Usage: "print the backend that the host uses: nft or legacy",
-		Description: "Asks only the kernel, about this network namespace. Starts no process and\n" +
-			"changes nothing. If the answer is a guess, prints that on stderr. It depends\n" +
-			"neither on the environment nor on what is stored or recorded. Table and JSON\n" +
-			"also print what a call here runs, which does. Example:\n\n" +
+		Description: "Asks the kernel about this network namespace. If the answer is a guess,\n" +
+			"prints why on stderr. The answer ignores the environment, the switch and\n" +
+			"the record. The table and JSON formats also show what iptables would run\n" +
+			"here; that does depend on them. Makes no rule and no file; the kernel may\n" +
+			"load modules. Example:\n\n" +
 			"   iptables-wrapper detect -o table\n\n" +
 			"For another network namespace, from the node:\n\n" +
 			"   nsenter -t PID -n iptables-wrapper detect",

@@ -35,8 +35,8 @@ func TestInstallWithoutProc(t *testing.T) {
 		output string // what it contains
 	}{
 		{call: "chroot /run/root iptables-wrapper install", status: 1, output: "iptables-wrapper: install: " +
-			"the running file cannot be read\niptables-wrapper: try: mount /proc, or call the wrapper by a path that this " +
-			"user may read\n"},
+			"the running file cannot be read\niptables-wrapper: try: mount /proc, or call the wrapper by a path that " +
+			"this user may read\n"},
 		{call: "chroot /run/root /usr/sbin/iptables-wrapper install", output: "wrote "},
 		{call: "cd /run/root/usr/sbin; chroot /run/root ./usr/sbin/iptables-wrapper install", output: "wrote "},
 		{call: "chroot /run/root /opt/iptables-wrapper install", output: "wrote /usr/sbin/iptables-wrapper\n"},

@@ -25,7 +25,7 @@ func selectBackend(c *cli.Context) error {
 		if err != nil {
 			return fmt.Errorf("select: %w", err)
 		}
-		return store(c, r)
+		return keep(c, r)
 	}
 	if !named.Valid() {
 		return usagef(c, "backend %q is not one of nft, legacy", named)
@@ -33,7 +33,7 @@ func selectBackend(c *cli.Context) error {
 	if strict {
 		return usagef(c, "--strict cannot be combined with a named backend")
 	}
-	return store(c, detect.Result{Backend: named, Certain: true})
+	return keep(c, detect.Result{Backend: named, Certain: true})
 }
 
 // decideNow returns the backend that the host uses, or an error if it must not be stored.
@@ -55,9 +55,9 @@ func decideNow(strict bool) (detect.Result, error) {
 	return r, nil // r says why a guess is one
 }
 
-// store points the switch at the program that a call with this result runs, and records that backend.
-func store(c *cli.Context, r detect.Result) error {
-	d, err := choose.Switched()
+// keep points the switch at the program that a call with this result runs, and records that backend.
+func keep(c *cli.Context, r detect.Result) error {
+	d, err := choose.OpenSwitched()
 	if err != nil {
 		return fmt.Errorf("select %s: %w", r.Backend, err)
 	}
@@ -88,7 +88,7 @@ func store(c *cli.Context, r detect.Result) error {
 // reset resets what it can: the record even if there is no switch, and the switch even if the record cannot be opened.
 func reset(c *cli.Context) error {
 	record, recordErr := link.OpenRecord()
-	d, switchErr := choose.Switched()
+	d, switchErr := choose.OpenSwitched()
 	err := cmp.Or(switchErr, choose.Reset(record, d))
 	if err != nil {
 		return fmt.Errorf("reset: %w", err)

@@ -63,6 +63,9 @@ var storing = []struct {
 		call: "reset", stdout: "the next call in /usr/sbin decides again\n"},
 	{doc: "reset, a command bypasses the switch", host: record + stored + "ln -sf iptables-legacy iptables; ",
 		call: "reset", status: 1, stderr: installHelps},
+	{doc: "reset, every command bypasses the switch", host: record + stored +
+		"for c in iptables ip6tables; do for e in '' -save -restore; do ln -sf $c-legacy$e $c$e; done; done; ",
+		call: "reset", status: 1, stderr: installHelps},
 	{doc: "an immutable directory", host: "set -- setpriv --bounding-set=-dac_override,-fowner; chmod 555 .; " +
 		"chown 1000 .; ", call: "select nft", status: 1, stderr: "iptables-wrapper: try: run as root"},
 	{doc: "reset, the record cannot be removed", host: record + "mount -o remount,bind,ro /dev; ", call: "reset",

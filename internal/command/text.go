@@ -59,14 +59,17 @@ func printJSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// keeper keeps the first error of writing: an answer that cannot be written is a failure.
-type keeper struct {
+// checkedWriter has the first error of writing: an answer that cannot be written is a failure.
+type checkedWriter struct {
 	io.Writer
 	err error
 }
 
-func (k *keeper) Write(p []byte) (int, error) {
-	n, err := k.Writer.Write(p)
-	k.err = cmp.Or(k.err, err)
+// Write writes as the Writer does.
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.err = cmp.Or(w.err, fmt.Errorf("%w: %w", remedy.ErrOutput, err))
+	}
 	return n, err
 }

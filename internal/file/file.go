@@ -12,6 +12,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Executable returns nil if this user may execute a file, otherwise the error that execve(2) gives for its kind or mode:
+// EACCES if it is not a regular file.
+func Executable(path string) error {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	switch {
+	case err != nil:
+	case st.Mode&unix.S_IFMT != unix.S_IFREG:
+		err = unix.EACCES
+	default:
+		err = unix.Access(path, unix.X_OK)
+	}
+	if err != nil {
+		return &os.PathError{Op: "execute", Path: path, Err: err}
+	}
+	return nil
+}
+
 // Running leads to the running file, if there is a /proc.
 const Running = "/proc/self/exe"
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,29 +15,28 @@ import (
 // ErrExposed means that a program or a switch is not used, because other users could replace it.
 var ErrExposed = errors.New("others can write it")
 
-// systemDirs are taken as they are: whoever can write one of them can replace any program of the system.
-var systemDirs = [...]string{"/usr/sbin", "/sbin", "/usr/bin", "/usr", "/"}
-
-// TrustedDir reports whether a program or a switch in a directory may be used: the directory is Trusted, or one of the
-// system's.
-func TrustedDir(dir unix.Stat_t) bool { return Trusted(dir) || IsSystemDir(dir) }
-
-// IsSystemDir reports whether a directory is one of the system's, by device and inode.
-func IsSystemDir(dir unix.Stat_t) bool {
-	return slices.ContainsFunc(systemDirs[:], func(path string) bool { return IsAt(path, dir) })
+// SystemDir reports whether a directory is taken as it is, because whoever can write it can replace any program of the
+// system. In a sticky directory that is not so. The path decides, not the inode: another user may be able to make a path
+// of his own lead there for a moment.
+func SystemDir(path string, dir unix.Stat_t) bool {
+	isNamed := path == "/usr/sbin" || path == "/sbin" || path == "/usr/bin"
+	return isNamed && dir.Mode&unix.S_ISVTX == 0
 }
+
+// TrustedDir reports whether root may follow a switch in a directory: it is one of the system's, or Trusted.
+func TrustedDir(path string, dir unix.Stat_t) bool { return SystemDir(path, dir) || Trusted(dir) }
 
 // Trusted reports whether a file or directory belongs to a trusted user, and no other user can write it. No group may
 // write it either, not even group 0, because other users' containers often run in it.
 func Trusted(st unix.Stat_t) bool {
 	const othersWrite = 0o022
-	return st.Mode&othersWrite == 0 && TrustedUser(st.Uid)
+	return st.Mode&othersWrite == 0 && trustedUser(st.Uid)
 }
 
-// TrustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace
+// trustedUser reports whether a user is root, the caller, or the owner of the root directory, who could replace
 // everything below it. In a user namespace that does not map root, such as rootlesskit's, root's files and the root
 // directory belong to the user nobody.
-func TrustedUser(uid uint32) bool {
+func trustedUser(uid uint32) bool {
 	if uid == 0 || int(uid) == unix.Geteuid() {
 		return true
 	}
@@ -48,8 +46,9 @@ func TrustedUser(uid uint32) bool {
 }
 
 // Exposed returns what would let other users replace the program to which an absolute path leads: a directory or a
-// symlink on the way that they own, or can write, or the program. It returns "" if there is none, and if there is no
-// program. In a sticky directory such as /tmp, users can replace only their own files.
+// symlink on the way that they own, or can write, or the program; also what is not there, because they may have moved it
+// for a moment. It returns "" if there is none. In a sticky directory such as /tmp, users can replace only their own
+// files.
 func Exposed(program string) string {
 	links := 0
 	at := "/"
@@ -58,16 +57,15 @@ func Exposed(program string) string {
 		var st unix.Stat_t
 		err := unix.Lstat(at, &st)
 		if err != nil || links > mostLinks {
-			return ""
-		}
-		isLink := st.Mode&unix.S_IFMT == unix.S_IFLNK
-		if !trustedOnTheWay(st) {
 			return at
 		}
-		if isLink {
+		if !trustedOnTheWay(at, st) {
+			return at
+		}
+		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
 			content, err := os.Readlink(at)
 			if err != nil {
-				return ""
+				return at
 			}
 			links++
 			at = filepath.Dir(at)
@@ -88,12 +86,15 @@ func Exposed(program string) string {
 }
 
 // trustedOnTheWay reports whether other users cannot replace what is behind a directory or a symlink, or a program.
-func trustedOnTheWay(st unix.Stat_t) bool {
+// Whoever can write / or /usr can replace the system's directories, too.
+func trustedOnTheWay(path string, st unix.Stat_t) bool {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFLNK: // its permissions mean nothing
-		return TrustedUser(st.Uid)
+		return trustedUser(st.Uid)
 	case unix.S_IFDIR:
-		return TrustedDir(st) || st.Mode&unix.S_ISVTX != 0 && TrustedUser(st.Uid)
+		isAbove := path == "/" || path == "/usr"
+		isSticky := st.Mode&unix.S_ISVTX != 0
+		return isAbove || TrustedDir(path, st) || isSticky && trustedUser(st.Uid)
 	}
 	return Trusted(st)
 }

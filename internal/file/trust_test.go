@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
@@ -39,8 +41,8 @@ func TestExposed(t *testing.T) {
 		"safe/link/program":   "",
 		"sticky/bin/program":  "",
 		"sticky/link/program": "",
-		"safe/bin/missing":    "",
-		"loop":                "",
+		"safe/bin/missing":    "/safe/bin/missing",
+		"loop":                "/loop",
 		"far/../program":      "/open",
 		"open/bin/program":    "/open",
 		"open/link/program":   "/open",
@@ -56,5 +58,24 @@ func TestExposed(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
+	}
+}
+
+// The system's directories are taken as they are, by their paths, but not if they are sticky: there, others cannot
+// replace what root has put, only add to it.
+func TestSystemDir(t *testing.T) {
+	var sbin unix.Stat_t
+	host.Check(t, unix.Stat("/usr/sbin", &sbin))
+	sbin.Uid, sbin.Mode = 1000, unix.S_IFDIR|0o777
+	sticky := sbin
+	sticky.Mode |= unix.S_ISVTX
+	if !SystemDir("/usr/sbin", sbin) || !TrustedDir("/sbin", sbin) {
+		t.Error("/usr/sbin is not taken as it is")
+	}
+	if SystemDir("/usr/sbin", sticky) || TrustedDir("/usr/sbin", sticky) {
+		t.Error("a sticky directory is taken as it is")
+	}
+	if TrustedDir("/usr/local/sbin", sbin) || TrustedDir("/usr", sbin) {
+		t.Error("another path, to the same inode, is taken as it is")
 	}
 }

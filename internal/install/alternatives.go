@@ -17,8 +17,8 @@ import (
 )
 
 // Debian, Fedora, openSUSE and others let several packages provide a command: /usr/sbin/iptables is a link to
-// /etc/alternatives/iptables, which is a link to the chosen program. Names that change together are a group, which has
-// the name of the first one. install registers the switch, so a decision changes nothing under /etc/alternatives.
+// /etc/alternatives/iptables, which is a link to the chosen program. Commands that change together are a group, which
+// has the name of the first one. install registers the switch, so a decision changes nothing under /etc/alternatives.
 // Without a registration, the next operation on the package of iptables would replace the links.
 
 const (
@@ -56,7 +56,7 @@ func readGroup(name string) []string {
 	return nil
 }
 
-// groups returns the names of each group that must be registered, none if alternatives do not manage this directory.
+// groups returns the commands of each group that must be registered, none if alternatives do not manage this directory.
 func (w *work) groups() [][]string {
 	first := readGroup("iptables")
 	if first == nil || !w.IsAt(managedDir) {
@@ -72,10 +72,10 @@ func (w *work) groups() [][]string {
 	return slices.DeleteFunc(all, w.isRegistered)
 }
 
-// isRegistered reports whether all names of a group lead to alternatives, and from there to the switch.
+// isRegistered reports whether all commands of a group lead to alternatives, and from there to the switch.
 func (w *work) isRegistered(group []string) bool {
-	return !slices.ContainsFunc(look.In(w.Dir), func(n look.Command) bool {
-		return slices.Contains(group, n.Name) && !(w.isManaged(n.Name) && w.IsAt(n.Switch))
+	return !slices.ContainsFunc(look.In(w.Dir), func(c look.Command) bool {
+		return slices.Contains(group, c.Name) && !(w.isManaged(c.Name) && w.IsAt(c.Switch))
 	})
 }
 
@@ -84,7 +84,8 @@ func (w *work) isManaged(name string) bool {
 	return err == nil && filepath.Dir(content) == alternativesDir
 }
 
-// register makes the switch the chosen program of a group. Names that do not lead to it after that become plain links.
+// register makes the switch the chosen program of a group. The commands that do not lead to it after that become plain
+// links: see change.
 func (w *work) register(group []string) error {
 	i := slices.IndexFunc(tools, func(tool string) bool {
 		_, err := os.Stat(tool)

@@ -39,7 +39,7 @@ const v3 = `
 	done
 `
 
-// fresh makes the names what they are after the package is installed.
+// fresh makes the commands what they are after the package is installed.
 const fresh = `
 	update-alternatives --quiet --remove-all iptables
 	update-alternatives --quiet --remove-all ip6tables
@@ -132,7 +132,7 @@ func TestOneGroup(t *testing.T) {
 	}
 }
 
-// AWS' base image has both forms at once: a group with all names, and one of ip6tables.
+// AWS' base image has both forms at once: a group with all commands, and one of ip6tables.
 func TestBothForms(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -168,7 +168,7 @@ func TestNotTheManagedDirectory(t *testing.T) {
 	}
 }
 
-// Where the tool cannot do it, the names become plain links, and a remark says so.
+// Where the tool cannot do it, the commands become plain links, and a remark says so.
 func TestToolFails(t *testing.T) {
 	if !host.Contain(t) {
 		return
@@ -192,7 +192,7 @@ func TestToolFails(t *testing.T) {
 	}
 }
 
-// A group whose names are links to the tool's, and no data base: the links become plain ones.
+// A group whose commands are links to the tool's, and no data base: the links become plain ones.
 func TestNoDataBase(t *testing.T) {
 	if !host.Contain(t) {
 		return

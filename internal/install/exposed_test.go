@@ -11,7 +11,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// A name that is iptables' own program, or through which the program is found, is not replaced, forced or not: what
+// A command that is iptables' own program, or through which the program is found, is not replaced, forced or not: what
 // install found before would be gone.
 func TestOwnProgram(t *testing.T) {
 	for doc, layout := range map[string]string{

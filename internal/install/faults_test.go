@@ -15,7 +15,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The directory becomes read-only at each step: then all that follows fails, as after a kill. Each name leads to a
+// The directory becomes read-only at each step: then all that follows fails, as after a kill. Each command leads to a
 // program or to a wrapper that is complete.
 func TestEachStepFails(t *testing.T) {
 	if !host.Contain(t) {

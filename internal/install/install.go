@@ -81,20 +81,32 @@ func Install(directory string, force bool) (changes, remarks []string, err error
 	if len(w.changes) == 0 {
 		w.changes = []string{fmt.Sprintf("nothing to do: the iptables commands in %q run the wrapper", d.Path)}
 	}
-	other := look.Bypassing(d)
+	w.remarkBypassing()
+	w.remarkCapabilities(programs)
+	return w.changes, w.remarks, nil
+}
+
+func (w *work) remarkf(format string, args ...any) {
+	w.remarks = append(w.remarks, fmt.Sprintf(format, args...))
+}
+
+func (w *work) remarkBypassing() {
+	other := look.Bypassing(w.Dir)
 	if len(other) > 0 {
-		directory := filepath.Dir(other[0].Path)
-		w.remarks = append(w.remarks, fmt.Sprintf("%q does not run the wrapper: if a program calls it by this path, "+
-			"run install --dir %s, too", other[0].Path, directory))
+		w.remarkf("%q does not run the wrapper: if a program calls it by this path, run install --dir %s, too",
+			other[0].Path, filepath.Dir(other[0].Path))
 	}
-	wrapper := d.Join(link.Wrapper)
+}
+
+// remarkCapabilities remarks that the wrapper lacks the file capabilities of a program. Without them, the kernel would
+// not answer users other than root, and each of their calls would guess.
+func (w *work) remarkCapabilities(programs []string) {
+	wrapper := w.Join(link.Wrapper)
 	i := slices.IndexFunc(programs, hasCapabilities)
 	if i >= 0 && !hasCapabilities(wrapper) {
-		// Without them, the kernel would not answer users other than root, and each of their calls would guess.
-		w.remarks = append(w.remarks, fmt.Sprintf("%q has file capabilities and the wrapper has none: "+
-			"setcap cap_net_admin,cap_net_raw+ep %s", programs[i], wrapper))
+		w.remarkf("%q has file capabilities and the wrapper has none: setcap cap_net_admin,cap_net_raw+ep %s",
+			programs[i], wrapper)
 	}
-	return w.changes, w.remarks, nil
 }
 
 // defaultDirectory returns the first directory that has one of the six commands, or a program for one: that of the
@@ -104,13 +116,21 @@ func defaultDirectory(running string) string {
 		isFile := !entry.IsDir() // not, for example, /etc/iptables
 		return isFile && (slices.Contains(exec.Commands(), entry.Name()) || iptables.BackendOf(entry.Name()) != "")
 	}
-	for _, directory := range slices.Concat([]string{running}, iptables.Dirs()) {
+	for i, directory := range slices.Concat([]string{running}, iptables.Dirs()) {
 		entries, _ := os.ReadDir(directory) // none if it is missing
-		if slices.ContainsFunc(entries, isIptables) {
+		// A place that others can write is passed over, as by exec.Find. In its own directory, install says so.
+		isUsed := i == 0 || isTrusted(directory)
+		if isUsed && slices.ContainsFunc(entries, isIptables) {
 			return directory
 		}
 	}
 	return ""
+}
+
+func isTrusted(directory string) bool {
+	var st unix.Stat_t
+	err := unix.Stat(directory, &st)
+	return err == nil && file.TrustedDir(directory, st)
 }
 
 func hasCapabilities(path string) bool {
@@ -124,7 +144,7 @@ func (w *work) programs() (found []string, err error) {
 	for _, b := range detect.Backends() {
 		program, missing := exec.Find(b, "iptables", w.Path)
 		if missing != nil {
-			w.remarks = append(w.remarks, fmt.Sprintf("on a host that uses %s, the commands fail: %v", b, missing))
+			w.remarkf("on a host that uses %s, the commands fail: %v", b, missing)
 			err = errors.Join(err, missing)
 			continue
 		}
@@ -151,11 +171,11 @@ func (w *work) checkCommands() error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for _, n := range look.In(w.Dir) {
-		isReplaced := filepath.Base(n.ResolvesTo) == link.Wrapper && w.IsAt(filepath.Dir(n.ResolvesTo))
-		isOurs := isReplaced || n.Wrapper || n.Backend != "" || errors.Is(n.Err, os.ErrNotExist)
+	for _, c := range look.In(w.Dir) {
+		isReplaced := filepath.Base(c.ResolvesTo) == link.Wrapper && w.IsAt(filepath.Dir(c.ResolvesTo))
+		isOurs := isReplaced || c.Wrapper || c.Backend != "" || errors.Is(c.Err, os.ErrNotExist)
 		if !isOurs {
-			return fmt.Errorf("%q: %w", n.Path, link.ErrForeign)
+			return fmt.Errorf("%q: %w", c.Path, link.ErrForeign)
 		}
 	}
 	return nil
@@ -177,26 +197,29 @@ func (w *work) change() error {
 	for _, group := range groups {
 		err := w.register(group)
 		if err != nil {
-			w.remarks = append(w.remarks, fmt.Sprintf("%q could not be registered with alternatives for %s, so an "+
-				"operation on the package of iptables may undo this: %v", registered, group[0], err))
+			w.remarkf("%q could not be registered with alternatives for %s, so an operation on the package of "+
+				"iptables may undo this: %v", registered, group[0], err)
 		}
 	}
 	return w.lay(false)
 }
 
-// verify looks at everything again when all is done. What a command or a backend's program leads to may have changed
-// with what leads there.
+// verify looks at the commands and at the backends' programs again: a link that led through a file that was replaced
+// leads elsewhere now.
 func (w *work) verify() error {
-	for _, n := range look.In(w.Dir) {
-		if n.Err != nil || !w.IsAt(n.Switch) {
-			return fmt.Errorf("%q: %w", n.Path, link.ErrNotWrapped)
+	for _, c := range look.In(w.Dir) {
+		if c.Err != nil || !w.IsAt(c.Switch) {
+			return fmt.Errorf("%q: %w", c.Path, link.ErrNotWrapped)
 		}
 	}
 	for _, b := range detect.Backends() {
 		for _, command := range exec.Commands() {
 			program, err := exec.Find(b, command, w.Path) // what is missing is a remark already
-			if errors.Is(err, exec.ErrItself) || err == nil && look.IsWrapper(program.Path) {
-				return fmt.Errorf("%s of %s, %q: %w", command, b, program.Path, remedy.ErrOwnProgram)
+			switch {
+			case errors.Is(err, exec.ErrItself):
+				return fmt.Errorf("%w: %w", err, remedy.ErrOwnProgram)
+			case err == nil && look.IsWrapper(program.Path):
+				return fmt.Errorf("%q: %w", program.Path, remedy.ErrOwnProgram)
 			}
 		}
 	}
@@ -215,13 +238,13 @@ func (w *work) pointSwitch() error {
 	return err
 }
 
-// lay makes the names that do not lead to the switch links to it. exceptManaged leaves out those that alternatives
+// lay makes the commands that do not lead to the switch links to it. exceptManaged leaves out those that alternatives
 // manage, because their group is still to be registered.
 func (w *work) lay(exceptManaged bool) error {
 	var names []string
-	for _, n := range look.In(w.Dir) {
-		if !w.IsAt(n.Switch) && !(exceptManaged && w.isManaged(n.Name)) {
-			names = append(names, n.Name)
+	for _, c := range look.In(w.Dir) {
+		if !w.IsAt(c.Switch) && !(exceptManaged && w.isManaged(c.Name)) {
+			names = append(names, c.Name)
 		}
 	}
 	err := w.Lay(names)

@@ -19,7 +19,7 @@ import (
 // runningFile returns the path and the content of the wrapper's executable: the one that /proc/self/exe names or,
 // without /proc or in an emulator, the one that argv[0] names by a path.
 func runningFile() (path string, content []byte, err error) {
-	named, _ := os.Readlink("/proc/self/exe")
+	named, _ := os.Readlink(file.Running)
 	for _, path := range [...]string{named, os.Args[0]} {
 		if !strings.Contains(path, "/") {
 			continue // which file that is depends on the working directory, or on PATH
@@ -37,7 +37,8 @@ func runningFile() (path string, content []byte, err error) {
 func (w *work) writeWrapper() error {
 	st, err := w.Lstat(link.Wrapper)
 	isExecutable := st.Mode == unix.S_IFREG|0o755 || st.Mode == unix.S_IFREG|0o555
-	if err == nil && isExecutable && file.Trusted(st) && bytes.Equal(look.ReadWrapper(w.Join(link.Wrapper)), w.content) {
+	isUsable := err == nil && isExecutable && file.Trusted(st)
+	if isUsable && bytes.Equal(look.ReadWrapper(w.Join(link.Wrapper)), w.content) {
 		return nil
 	}
 	err = w.WriteProgram(link.Wrapper, w.content)

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package iptables has the names of the six commands and of iptables' tables, of the files that implement the commands,
-// and of the directories in which distributions install them. It also has the types for what is in a table. It does no
-// I/O. A backend is "nft" or "legacy".
+// and of the directories in which distributions install them. It does no I/O. A backend is "nft" or "legacy".
 package iptables
 
 import (

@@ -21,7 +21,7 @@ type Dir struct {
 	Path string // by which the directory was opened
 
 	// Running is the name of the running file in the directory. Exe leads to that file even after its name is gone.
-	// Here sets both.
+	// OpenRunning sets both.
 	Running, Exe string
 
 	// Step, if set, is called before each system call on a name or the lock: tests schedule processes with it.
@@ -56,7 +56,7 @@ func OpenTrusted(path string) (*Dir, error) {
 
 func (d *Dir) isTrusted() bool {
 	st, err := d.Lstat(".")
-	return err == nil && file.TrustedDir(st)
+	return err == nil && file.TrustedDir(d.Path, st)
 }
 
 // Close closes the directory, and releases its lock.
@@ -96,7 +96,7 @@ func (d *Dir) Lstat(name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// Stat returns what Stat(2) returns for a name: symlinks are followed.
+// Stat returns what stat(2) returns for a name: symlinks are followed.
 func (d *Dir) Stat(name string) (st unix.Stat_t, err error) {
 	err = d.do("stat", name, func() error { return unix.Fstatat(d.fd, name, &st, 0) })
 	return st, err

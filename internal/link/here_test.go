@@ -25,7 +25,7 @@ var questions = map[string]func(){
 			fmt.Println(err)
 			return
 		}
-		d, err := Here(running)
+		d, err := OpenRunning(running)
 		if err != nil {
 			fmt.Println(err)
 			return

@@ -24,13 +24,13 @@ import (
 //  1. The user is root, and for a guess, no question failed. Otherwise the caller passes no DIR.
 //  2. The switch points to the wrapper, or the running file is a copy that can be adopted.
 //  3. The mounts and the network namespace are those of process 1.
-//  4. The directory can be written, but not by other users, no other process has its lock, and the switch still points
-//     to the wrapper.
+//  4. The directory is trusted (file.TrustedDir) and can be written, no other process has its lock, and the switch
+//     still points to the wrapper.
 //
 // Besides, the record needs a /dev of the container's own, and the switch a multi-call program. The order of the writes
 // is a protocol: the tests in internal/link/interleave run every interleaving of it.
 func Keep(own *Dir, record Record, backend detect.Backend, program string, certain bool) detect.Backend {
-	mayChange := own != nil && own.mayChange()
+	mayChange := own != nil && own.mayChange(backend)
 	recorded := record.Read() // after the switch was read: other calls write the record first
 	switch {
 	case !certain && recorded != "":
@@ -43,33 +43,38 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 		content, _ = own.ContentFor(backend, program) // "" in an image without multi-call programs
 	}
 	records := record.Dev != nil && recorded != backend
-	if content == "" && !records || !OwnContainer() {
+	switch {
+	case content == "" && !records || !OwnContainer():
 		return backend
+	case !certain:
+		return record.keepGuess(backend)
 	}
 	if records {
-		backend = record.keep(backend, certain)
+		_ = record.Put(backend) // if it fails, the answer is stored all the same
 	}
-	if content != "" {
-		backend = own.store(content, backend)
+	if content == "" {
+		return backend
 	}
-	return backend
+	return own.store(content, backend)
 }
 
 // mayChange reports whether condition 2 of Keep holds. A copy can be adopted if it has one of the six commands, and
-// iptables-wrapper is the same file (a hard link, or left by a killed call) or is missing. If iptables-wrapper is
-// missing, a switch that points to a program is older than the copy: then the copy is not adopted.
-func (d *Dir) mayChange() bool {
+// iptables-wrapper is missing or the same file: a hard link, or left by a killed call. A switch that points to a program
+// is older than the copy: then the copy is not adopted, unless that is the program of the answer, which another call has
+// stored before it was killed.
+func (d *Dir) mayChange(answer detect.Backend) bool {
 	stored, err := d.Stored()
+	leadsToWrapper := err == nil && stored == ""
+	isFree := leadsToWrapper || errors.Is(err, os.ErrNotExist)
 	switch {
 	case d.Running == Wrapper:
-		return err == nil && stored == ""
+		return leadsToWrapper
 	case !slices.Contains(iptables.Commands(), d.Running):
 		return false
 	case d.isRunning(Wrapper):
-		return true
+		return isFree || stored == answer
 	}
 	_, missing := d.Lstat(Wrapper)
-	isFree := err == nil && stored == "" || errors.Is(err, os.ErrNotExist)
 	return errors.Is(missing, os.ErrNotExist) && isFree
 }
 

@@ -103,15 +103,17 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// What the switch contains for a program: a name only if it leads to that program beside the switch.
+// What the switch contains for a program: a name only if the program's file is beside the switch.
 func TestContentFor(t *testing.T) {
 	top := t.TempDir()
 	grow(t, top, "sbin/", "sbin/xtables-nft-multi", "sbin/iptables-nft -> xtables-nft-multi", "other/",
-		"other/xtables-nft-multi")
+		"other/xtables-nft-multi", "linked/", "linked/xtables-nft-multi = sbin/xtables-nft-multi")
 	d := open(t, top+"/sbin")
 	for program, want := range map[string]string{
 		"/sbin/iptables-nft":       "xtables-nft-multi",
 		"/other/xtables-nft-multi": top + "/other/xtables-nft-multi",
+		// The hard link in DIR could be replaced by a package, and the program that was found stays.
+		"/linked/xtables-nft-multi": top + "/linked/xtables-nft-multi",
 	} {
 		got, err := d.ContentFor(detect.NFT, top+program)
 		if got != want || err != nil {

@@ -45,9 +45,9 @@ var (
 	ErrStored = errors.New("a backend is stored in the switch")
 )
 
-// Here opens DIR, the directory of the running file. running is the content of file.Running. Here fails if that path no
-// longer leads to the running file, or if an emulator runs the file. Others may be able to write the directory.
-func Here(running string) (*Dir, error) {
+// OpenRunning opens DIR, the directory of the running file. running is the content of file.Running. It fails if that
+// path no longer leads to the running file, or if an emulator runs the file. Others may be able to write the directory.
+func OpenRunning(running string) (*Dir, error) {
 	d, err := Open(filepath.Dir(running))
 	if err != nil {
 		return nil, err
@@ -82,20 +82,18 @@ func (d *Dir) Stored() (detect.Backend, error) {
 }
 
 // ContentFor returns the content with which the switch points to a backend's program: the file to which the program's
-// path resolves, by its name if that leads to it in this directory, too. The error wraps ErrSingle.
+// path resolves, only its name if the file is in this directory. The error wraps ErrSingle.
 func (d *Dir) ContentFor(backend detect.Backend, program string) (string, error) {
 	target, err := filepath.EvalSymlinks(program)
 	if err != nil {
-		return "", err
+		return "", &dirError{err}
 	}
 	name := filepath.Base(target)
 	if name != iptables.MultiCall(string(backend)) {
 		return "", fmt.Errorf("%q: %w", target, ErrSingle)
 	}
-	var st unix.Stat_t
-	err = unix.Stat(target, &st)
-	if err == nil && file.IsAt(d.Join(name), st) {
+	if d.IsAt(filepath.Dir(target)) {
 		return name, nil
 	}
-	return target, err
+	return target, nil
 }

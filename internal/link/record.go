@@ -72,13 +72,9 @@ func (r Record) Read() detect.Backend {
 	return backend
 }
 
-// keep records an answer, and returns the backend that the call runs. The first call wins, because symlink(2) replaces
-// nothing. A later guess runs the recorded backend. A certain answer replaces it.
-func (r Record) keep(backend detect.Backend, certain bool) detect.Backend {
-	if certain {
-		_ = r.Put(backend) // if it fails, the call runs its answer all the same
-		return backend
-	}
+// keepGuess records a guess, and returns the backend that the call runs. The first call wins, because symlink(2)
+// replaces nothing: later guesses run the recorded backend.
+func (r Record) keepGuess(backend detect.Backend) detect.Backend {
 	err := r.Dev.symlink(string(backend), r.Name)
 	if errors.Is(err, unix.EEXIST) {
 		return cmp.Or(r.Read(), backend)

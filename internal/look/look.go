@@ -22,7 +22,7 @@ type Command struct {
 	Path string `json:"path"`
 
 	ResolvesTo string         `json:"resolves_to,omitempty"` // a file, "" if the command is broken or missing
-	Backend    detect.Backend `json:"backend,omitempty"`     // of that file, "" if its name is not of iptables' programs
+	Backend    detect.Backend `json:"backend,omitempty"`     // by the name of that file, "" if unknown
 	Wrapper    bool           `json:"wrapper"`               // that file is the wrapper, this copy or another one
 	Switch     string         `json:"switch,omitempty"`      // the directory of the switch that it leads through
 	Missing    bool           `json:"-"`                     // nothing has the path
@@ -51,9 +51,9 @@ func Bypassing(d *link.Dir) (all []Command) {
 		}
 		seen = append(seen, dir)
 		for _, name := range iptables.Commands() {
-			n := At(filepath.Join(dir, name))
-			if !n.Missing && !n.Wrapper && !d.IsAt(n.Switch) {
-				all = append(all, n)
+			c := At(filepath.Join(dir, name))
+			if !c.Missing && !c.Wrapper && !d.IsAt(c.Switch) {
+				all = append(all, c)
 			}
 		}
 	}
@@ -62,21 +62,22 @@ func Bypassing(d *link.Dir) (all []Command) {
 
 // At returns where the path of one of the six commands leads.
 func At(path string) Command {
-	n := Command{Name: filepath.Base(path), Path: path}
+	c := Command{Name: filepath.Base(path), Path: path}
 	_, err := os.Lstat(path)
-	n.Missing = err != nil
+	c.Missing = err != nil
 	for _, hop := range file.Hops(path) {
-		if n.Switch == "" && filepath.Base(hop) == link.Switch {
-			n.Switch = filepath.Dir(hop)
+		if c.Switch == "" && filepath.Base(hop) == link.Switch {
+			c.Switch = filepath.Dir(hop)
 		}
 	}
-	n.ResolvesTo, n.Err = filepath.EvalSymlinks(path)
-	if n.Err != nil {
-		return n
+	c.ResolvesTo, c.Err = filepath.EvalSymlinks(path)
+	if c.Err != nil {
+		return c
 	}
-	n.Wrapper = IsWrapper(n.ResolvesTo)
-	if !n.Wrapper {
-		n.Backend = detect.Backend(iptables.BackendOf(filepath.Base(n.ResolvesTo)))
+	c.Wrapper = IsWrapper(c.ResolvesTo)
+	if !c.Wrapper {
+		c.Backend = detect.Backend(iptables.BackendOf(filepath.Base(c.ResolvesTo)))
 	}
-	return n
+	c.Err = file.Executable(c.ResolvesTo)
+	return c
 }

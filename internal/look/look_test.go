@@ -21,6 +21,7 @@ func TestAt(t *testing.T) {
 	host.Check(t, err)
 	shell(t, top, `ln -s $0 running; mkdir sbin other alternatives
 		: >sbin/xtables-nft-multi; : >sbin/iptables-legacy-restore; : >other/iptables-wrapper
+		chmod 755 sbin/* other/iptables-wrapper
 		ln -s iptables-wrapper sbin/iptables-current; ln -s ../sbin/xtables-nft-multi other/iptables-current
 		ln -s $PWD/sbin/iptables-current alternatives/iptables`, self)
 	sbin, other := top+"/sbin", top+"/other"
@@ -50,6 +51,7 @@ func TestAt(t *testing.T) {
 			doc: "a single program", content: "iptables-legacy-restore",
 			want: Command{ResolvesTo: sbin + "/iptables-legacy-restore", Backend: detect.Legacy},
 		},
+		{doc: "a directory", content: "../other", wrong: os.ErrPermission, want: Command{ResolvesTo: other}},
 		{doc: "nowhere", content: "gone", wrong: os.ErrNotExist},
 		{doc: "a switch that leads nowhere", content: "../alternatives/iptables-current", wrong: os.ErrNotExist,
 			want: Command{Switch: top + "/alternatives"}},

@@ -5,7 +5,6 @@ package look
 
 import (
 	"bytes"
-	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -18,7 +17,8 @@ const mark = "this executable is iptables-wrapper, see github.com/iptables-wrapp
 
 // ReadWrapper returns the content of the wrapper's file, nil if another file has that path.
 func ReadWrapper(path string) []byte {
-	content, err := os.ReadFile(path)
+	const limit = 64 << 20 // the wrapper has 5 MB; another user's sparse file may have more than the memory
+	content, err := file.Read(path, limit)
 	if err != nil || !bytes.HasPrefix(content, []byte("\x7fELF")) || !bytes.Contains(content, []byte(mark)) {
 		return nil
 	}

@@ -87,7 +87,7 @@ func receive(fd int, buf []byte) ([]byte, error) {
 			return nil, fmt.Errorf("receive: %w", err)
 		case !isNetlink || sender.Pid != 0: // not from the kernel
 		case n > len(buf):
-			return nil, ErrShort
+			return nil, errShort
 		default:
 			return buf[:n], nil
 		}

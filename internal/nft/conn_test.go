@@ -93,11 +93,11 @@ func TestReply(t *testing.T) {
 			false, reply{}, 2, nil},
 		{"padding missing at the end", [][]byte{withLength(cut(rule(multi, 7), 1), uint32(len(rule(multi, 7))-1))},
 			false, reply{}, 1, nil},
-		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, false, reply{}, 0, ErrShort},
-		{"length 15", [][]byte{withLength(rule(multi, 7), 15)}, false, reply{}, 0, ErrShort},
-		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, false, reply{}, 0, ErrShort},
-		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, false, reply{}, 0, ErrShort},
-		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, false, reply{}, 0, ErrShort},
+		{"length 0", [][]byte{withLength(rule(multi, 7), 0)}, false, reply{}, 0, errShort},
+		{"length 15", [][]byte{withLength(rule(multi, 7), 15)}, false, reply{}, 0, errShort},
+		{"length beyond the datagram", [][]byte{withLength(rule(multi, 7), 999)}, false, reply{}, 0, errShort},
+		{"length beyond 2 GiB", [][]byte{withLength(rule(multi, 7), 0xffffffff)}, false, reply{}, 0, errShort},
+		{"no family", [][]byte{withLength(rule(multi, 7), 18)}, false, reply{}, 0, errShort},
 	} {
 		rules := 0
 		r := reply{seq: 7, kind: kind, each: func(Message) error {
@@ -247,7 +247,7 @@ func TestReplyTooLarge(t *testing.T) {
 	c := Conn{buf: make([]byte, 32)}
 	defer c.Close()
 	present, err := c.Present()
-	if present || !errors.Is(err, ErrShort) {
+	if present || !errors.Is(err, errShort) {
 		t.Errorf("got %v, %v", present, err)
 	}
 }

@@ -117,7 +117,7 @@ func (c *Conn) Lacks(ipv6 bool) (string, error) {
 	r := refusal{first: c.seq + 1, last: c.seq + 1 + uint32(len(steps))}
 	c.seq = r.last
 	lacks := ""
-	err := c.exchange(newBatch(r.first, familyOf(ipv6), steps), r.take)
+	err := c.exchange(newBatch(r.first, protocolOf(ipv6), steps), r.take)
 	if err == nil {
 		lacks, err = r.lacks(steps)
 	}

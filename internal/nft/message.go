@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package nft asks nf_tables questions over netlink: does a table or a chain exist, how many rules are there, could
-// iptables-nft add rules, and, for doctor, what do the rules do. Messages are those of netlink(7),
-// linux/netfilter/nfnetlink.h and linux/netfilter/nf_tables.h, in the byte order of the machine. The package changes
-// nothing.
+// iptables-nft add rules. Messages are those of netlink(7), linux/netfilter/nfnetlink.h and
+// linux/netfilter/nf_tables.h, in the byte order of the machine. The package changes nothing.
 package nft
 
 import (
@@ -14,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrShort means that a message is cut off.
-var ErrShort = errors.New("netlink message is cut off")
+// errShort means that a message is cut off.
+var errShort = errors.New("netlink message is cut off")
 
 // Message is a message without its header.
 type Message struct {
@@ -39,11 +38,11 @@ func align4(n int) int { return (n + 3) &^ 3 }
 //	};
 func next(b []byte) (m Message, rest []byte, err error) {
 	if len(b) < unix.SizeofNlMsghdr {
-		return Message{}, nil, ErrShort
+		return Message{}, nil, errShort
 	}
 	size := binary.NativeEndian.Uint32(b)
 	if size < unix.SizeofNlMsghdr || uint64(size) > uint64(len(b)) {
-		return Message{}, nil, ErrShort
+		return Message{}, nil, errShort
 	}
 	m = Message{
 		Kind:  binary.NativeEndian.Uint16(b[4:]),
@@ -94,12 +93,12 @@ func (m Message) Attributes() Attributes { return m.Body[min(sizeofNfgenmsg, len
 // whole returns an error unless all attributes of a message of nfnetlink are complete.
 func (m Message) whole() error {
 	if len(m.Body) < sizeofNfgenmsg {
-		return ErrShort
+		return errShort
 	}
 	for b := m.Attributes(); len(b) > 0; {
 		value, rest := b.Next()
 		if value == nil {
-			return ErrShort
+			return errShort
 		}
 		b = rest
 	}

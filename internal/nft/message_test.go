@@ -33,10 +33,10 @@ func TestAttributes(t *testing.T) {
 		{"byte order bit", [][]byte{attr(8, 1|unix.NLA_F_NET_BYTEORDER, "nat\x00")}, "nat\x00", nil},
 		{"empty value", [][]byte{attr(4, 1, "")}, "", nil},
 		{"not there", [][]byte{attr(8, 2, "nat\x00")}, "", nil},
-		{"length 0", [][]byte{attr(0, 2, "nat\x00")}, "", ErrShort},
-		{"length 3", [][]byte{attr(3, 2, "nat\x00")}, "", ErrShort},
-		{"length beyond the rest", [][]byte{attr(9, 1, "nat\x00")}, "", ErrShort},
-		{"half a header", [][]byte{attr(8, 2, "nat\x00"), {1, 0}}, "", ErrShort},
+		{"length 0", [][]byte{attr(0, 2, "nat\x00")}, "", errShort},
+		{"length 3", [][]byte{attr(3, 2, "nat\x00")}, "", errShort},
+		{"length beyond the rest", [][]byte{attr(9, 1, "nat\x00")}, "", errShort},
+		{"half a header", [][]byte{attr(8, 2, "nat\x00"), {1, 0}}, "", errShort},
 	} {
 		m := Message{Body: bytes.Join(append([][]byte{make([]byte, sizeofNfgenmsg)}, test.body...), nil)}
 		got, err := m.Attributes().Find(1), m.whole()
@@ -46,7 +46,7 @@ func TestAttributes(t *testing.T) {
 	}
 	for size := range sizeofNfgenmsg {
 		m := Message{Body: make([]byte, size)}
-		if len(m.Attributes()) != 0 || m.whole() != ErrShort {
+		if len(m.Attributes()) != 0 || m.whole() != errShort {
 			t.Errorf("%d bytes of the header: got %q, %v", size, m.Attributes(), m.whole())
 		}
 	}

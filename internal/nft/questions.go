@@ -4,11 +4,15 @@
 package nft
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 )
 
 // MaxObjects is the number of objects that a call reads of one dump, even if a namespace has more.
@@ -21,8 +25,8 @@ var ErrTooLarge = errors.New("nf_tables has too many objects to read")
 // each question would make the kernel look for the module again. iptables-nft asks the same first (NFT_MSG_GETGEN).
 func (c *Conn) Present() (bool, error) {
 	err := c.ask(unix.NFT_MSG_GETGEN, 0, unix.AF_UNSPEC, nil, func(Message) error { return nil })
-	if err == refused(unix.ENOENT) || err == refused(unix.EINVAL) { // nfnetlink_rcv_msg: no such subsystem, and no module adds it
-		return false, nil
+	if err == refused(unix.ENOENT) || err == refused(unix.EINVAL) {
+		return false, nil // EINVAL: nfnetlink has no such subsystem, and no module adds it (nfnetlink_rcv_msg)
 	}
 	if err != nil {
 		return false, fmt.Errorf("ask for nf_tables: %w", err)
@@ -51,27 +55,36 @@ func (c *Conn) HasChain(ipv6 bool, table, chain string) (bool, error) {
 }
 
 // has reports whether an object exists.
-func (c *Conn) has(get uint16, ipv6 bool, which Attributes) (bool, error) {
-	found := false
-	err := c.ask(get, 0, familyOf(ipv6), which, func(Message) error {
+func (c *Conn) has(get uint16, ipv6 bool, which Attributes) (found bool, err error) {
+	err = c.Get(get, protocolOf(ipv6), which, func(Message) error {
 		found = true
 		return nil
 	})
-	return exists(found, err)
-}
-
-// exists is what a reply says of an object: found means that it had the object.
-func exists(found bool, err error) (bool, error) {
-	switch {
-	case err == refused(unix.ENOENT):
-		return false, nil
-	case err == nil && !found: // neither the object nor an error: it proves nothing
-		err = ErrShort
-	}
 	return found, err
 }
 
-func familyOf(ipv6 bool) uint8 {
+// Get calls each with the object of a kind, such as unix.NFT_MSG_GETCHAIN, that the attributes name, if it exists.
+func (c *Conn) Get(get uint16, family uint8, which Attributes, each func(Message) error) error {
+	found := false
+	err := c.ask(get, 0, family, which, func(m Message) error {
+		found = true
+		return each(m)
+	})
+	return checkFound(found, err)
+}
+
+// checkFound returns nil if the reply to a question has the object, or is that the object does not exist.
+func checkFound(found bool, err error) error {
+	switch {
+	case err == refused(unix.ENOENT):
+		return nil
+	case err == nil && !found: // neither the object nor an error: it proves nothing
+		return errShort
+	}
+	return err
+}
+
+func protocolOf(ipv6 bool) uint8 {
 	if ipv6 {
 		return unix.NFPROTO_IPV6
 	}
@@ -112,6 +125,27 @@ func (c *Conn) dump(get uint16, family uint8, which Attributes, each func(Messag
 	return err
 }
 
+// DumpRules calls each with the rules of a table, as Dump does. Before Linux 4.10, the kernel ignores the table's name.
+//
+// While iptables-nft-restore replaces a table, the kernel's list briefly has the deleted table before its successor. A
+// dump that names a table ends after the first of that name, with no rules and no error (nf_tables_dump_rules). So a
+// table that looks empty is read once more, after a pause: an immediate second look often sees nothing, either.
+func (c *Conn) DumpRules(family uint8, table string, each func(Message) error) (err error) {
+	which := Attributes{}.Text(unix.NFTA_RULE_TABLE, table)
+	isEmpty := true
+	for try := 0; try < 2 && isEmpty && err == nil; try++ {
+		time.Sleep(time.Duration(try) * time.Millisecond)
+		err = c.dump(unix.NFT_MSG_GETRULE, family, which, func(m Message) error {
+			if m.Attributes().String(unix.NFTA_RULE_TABLE) != table {
+				return nil
+			}
+			isEmpty = false
+			return each(m)
+		})
+	}
+	return err
+}
+
 // Rules is the result of counting rules.
 type Rules struct {
 	Number int  // of those that were read
@@ -120,7 +154,7 @@ type Rules struct {
 }
 
 // CountRules counts the rules of families ip and ip6 in tables, until there are more than limit. With an error, the
-// number is that of the rules that were read before.
+// number is that of the rules that were read.
 //
 // A dump of a family skips the tables of inet. If that of a family has more than MaxObjects, a dump of each table
 // replaces it, so that the rules of other tables hide none. Before Linux 4.10, a dump cannot name a table: then All is
@@ -128,18 +162,19 @@ type Rules struct {
 func (c *Conn) CountRules(limit int, tables []string) (rules Rules, err error) {
 	rules.All = true
 	for _, ipv6 := range [...]bool{false, true} {
-		r, err := c.countFamily(familyOf(ipv6), limit-rules.Number, tables)
+		r, failed := c.countFamily(protocolOf(ipv6), limit-rules.Number, tables)
 		rules.Number += r.Number
 		rules.All = rules.All && r.All
 		rules.More = r.More
-		if err != nil {
-			return rules, fmt.Errorf("read the rules: %w", err)
+		if failed != nil {
+			err = cmp.Or(err, fmt.Errorf("read the rules: %w", failed))
 		}
-		if rules.More {
+		// A family that changes while it is read does not hide the other one.
+		if rules.More || failed != nil && !errors.Is(failed, iptables.ErrChanged) {
 			break
 		}
 	}
-	return rules, nil
+	return rules, err
 }
 
 // errEnough ends a dump in which there are more rules than matter.

@@ -259,22 +259,21 @@ func TestChangedDump(t *testing.T) {
 }
 
 // A reply without the object does not prove that there is none.
-func TestExists(t *testing.T) {
+func TestCheckFound(t *testing.T) {
 	for _, test := range []struct {
 		found bool
 		err   error
-		want  bool
-		fails error
+		want  error
 	}{
-		{found: true, want: true},
+		{found: true},
 		{err: refused(unix.ENOENT)},
-		{err: unix.ENOENT, fails: unix.ENOENT}, // of a system call
-		{fails: ErrShort},
-		{err: unix.EPERM, fails: unix.EPERM},
+		{err: unix.ENOENT, want: unix.ENOENT}, // of a system call
+		{want: errShort},
+		{err: unix.EPERM, want: unix.EPERM},
 	} {
-		got, err := exists(test.found, test.err)
-		if got != test.want || err != test.fails {
-			t.Errorf("%v, %v: got %v, %v", test.found, test.err, got, err)
+		got := checkFound(test.found, test.err)
+		if got != test.want {
+			t.Errorf("%v, %v: got %v", test.found, test.err, got)
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
 )
 
 // Variable is the environment variable that chooses the backend of one call.
@@ -26,7 +27,6 @@ var (
 	ErrVariable   = errors.New("environment variable " + Variable + " is not one of auto, nft, legacy")
 	ErrByVariable = errors.New(Variable + " is set")
 	ErrScarce     = errors.New("cannot ask which backend the host uses")
-	errStored     = errors.New("it is stored in the switch")
 )
 
 // How is what makes a command run a backend.
@@ -41,14 +41,14 @@ const (
 	Nothing    How = "nothing"     // the call fails
 )
 
-// Seen is what decides what a call runs.
+// Seen is all that the plan of a call depends on.
 type Seen struct {
 	Stored   detect.Backend // to whose program the switch points, "" if to the wrapper
 	SetUID   bool           // the call runs with another user than its caller
 	Variable string         // the value of the environment variable
 	NoProc   error          // why /proc does not show the called wrapper's file, nil if it does
 
-	// What Asks asks for:
+	// What matters only if the call is not Settled:
 	Recorded detect.Backend  // by this network namespace's record, "" if there is none
 	Evidence detect.Evidence // of detect.Host, with Recorded held
 	Failed   error           // what could not be asked
@@ -71,7 +71,7 @@ type Plan struct {
 
 // Of returns the plan of a call: the first row that applies.
 func Of(s Seen) Plan {
-	p, isSettled := settled(s)
+	p, isSettled := Settled(s)
 	if isSettled {
 		return p
 	}
@@ -90,12 +90,12 @@ func Of(s Seen) Plan {
 	return Plan{Backend: backend, Program: program.Path, How: how, Because: r.String(), Certain: r.Certain}
 }
 
-// settled returns the plan of a call that does not ask the kernel.
-func settled(s Seen) (p Plan, isSettled bool) {
+// Settled returns the plan of a call that does not ask the kernel, and whether this is such a call.
+func Settled(s Seen) (p Plan, isSettled bool) {
 	wanted := detect.Backend(s.Variable)
 	switch {
 	case s.Stored != "":
-		return s.run(Stored, s.Stored, errStored), true
+		return s.planOf(Stored, s.Stored, link.ErrStored), true
 	case s.SetUID:
 		return Fails(ErrSetUID), true
 	case wanted != "" && wanted != "auto" && !wanted.Valid():
@@ -103,13 +103,13 @@ func settled(s Seen) (p Plan, isSettled bool) {
 	case s.NoProc != nil: // Find could not tell the wrapper from a program
 		return Fails(fmt.Errorf("%w: %w", ErrNoProc, s.NoProc)), true
 	case wanted.Valid():
-		return s.run(ByVariable, wanted, ErrByVariable), true
+		return s.planOf(ByVariable, wanted, ErrByVariable), true
 	}
 	return Plan{}, false
 }
 
-// run is the plan to run a backend's program, and never the other one's.
-func (s Seen) run(how How, b detect.Backend, why error) Plan {
+// planOf returns the plan to run a backend's program, and never the other one's.
+func (s Seen) planOf(how How, b detect.Backend, why error) Plan {
 	program, err := s.Find(b)
 	if err != nil {
 		return Fails(fmt.Errorf("%w (%s: %w)", err, b, why))
@@ -120,16 +120,10 @@ func (s Seen) run(how How, b detect.Backend, why error) Plan {
 // Fails is the plan of a call that fails with an error.
 func Fails(err error) Plan { return Plan{How: Nothing, Err: err, Error: err.Error()} }
 
-// Asks reports whether the call asks the kernel: nothing else settles it.
-func (s Seen) Asks() bool {
-	s.Find = func(detect.Backend) (exec.Program, error) { return exec.Program{}, nil }
-	_, isSettled := settled(s)
-	return !isSettled
-}
-
 // Guess returns the backend that a result runs, and its program. If only the other backend's program is there, Guess
-// returns that one for a guess: it would run without a wrapper, too. It does not for a certain answer, because the host
-// would not see the rules, nor for Held or OnlySupported.
+// returns that one for a guess: it would run without a wrapper, too. It never does if the other backend is known to be
+// wrong: the result is certain, the container has used this one (Held), or the kernel lacks the other one
+// (OnlySupported).
 func Guess(
 	r detect.Result, find func(detect.Backend) (exec.Program, error),
 ) (detect.Backend, exec.Program, error) {

@@ -16,8 +16,8 @@ import (
 
 var (
 	no = [2]detect.Answer{detect.No, detect.No}
-	// proven has a marker in legacy, and nft is known to have none. guessed has only rules there. Legacy is the only one
-	// that could run rules in lacking.
+	// proven has a marker in legacy, and nft is known to have none. guessed has only rules in legacy. In lacking, the
+	// kernel has only legacy.
 	proven = detect.Evidence{
 		NFT:    detect.Findings{Kernel: detect.Yes, Hint: no, Canary: no, Program: no},
 		Legacy: detect.Findings{Kernel: detect.Yes, Hint: [2]detect.Answer{detect.Yes, detect.No}},
@@ -75,9 +75,10 @@ func TestOf(t *testing.T) {
 			return exec.Program{Path: string(b)}, nil
 		}
 		p := Of(test.seen)
+		_, isSettled := Settled(test.seen)
 		isWanted := p.Err == nil && p.String() == test.want || test.is != nil && errors.Is(p.Err, test.is)
-		if !isWanted || p.Certain != test.proved || test.seen.Asks() != test.asks {
-			t.Errorf("%s: got %s, certain %v, asks %v", test.doc, p, p.Certain, test.seen.Asks())
+		if !isWanted || p.Certain != test.proved || isSettled == test.asks {
+			t.Errorf("%s: got %s, certain %v, settled %v", test.doc, p, p.Certain, isSettled)
 		}
 		if (p.How == Nothing) != (p.Err != nil) || (p.Err != nil) != (p.Error != "") {
 			t.Errorf("%s: got %+v", test.doc, p)

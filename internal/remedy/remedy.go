@@ -31,6 +31,8 @@ var (
 	ErrOwnProgram = errors.New("the wrapper is, or would be, in the place of iptables' own program")
 	// ErrInstall is in each error of install. Its text is the command's name.
 	ErrInstall = errors.New("install")
+	// ErrOutput means that the standard output cannot be written.
+	ErrOutput = errors.New("the output cannot be written")
 	// ErrNoFile means that install has nothing to copy.
 	ErrNoFile = errors.New("the running file cannot be read")
 )
@@ -75,9 +77,10 @@ func table() []row {
 		{is: ErrNotAsked, try: "select where the container runs, not in an image build, and with CAP_NET_ADMIN; " +
 			"or name the backend"},
 		{is: ErrOtherNetwork, try: wrapper + " select nft or select legacy, if you know the backend"},
+		{is: ErrOutput, try: "check where the standard output leads, then run this again"},
 		{is: ErrNoFile, try: "mount /proc, or call the wrapper by a path that this user may read"},
 
-		{is: file.ErrExposed, status: statusMissing, try: "chown it to root, and chmod go-w it"},
+		{is: file.ErrExposed, status: statusMissing, try: "chown -h it to root, and chmod go-w it"},
 		{is: exec.ErrMissing, at: ErrInstall,
 			try: "install iptables 1.8.8 or newer, with both backends, then run this again"},
 		{is: exec.ErrMissing, at: plan.ErrByVariable, status: statusMissing,
@@ -115,7 +118,8 @@ func table() []row {
 		{is: unix.EROFS, at: link.ErrDir,
 			try: "set " + plan.Variable + " to nft or legacy in the environment of the container"},
 		{is: unix.EACCES, at: link.ErrDir,
-			try: "run as root; if you are, check what restricts this container: AppArmor, SELinux or its user namespace"},
+			try: "run as root; if you are, check what restricts this container: AppArmor, SELinux or its user " +
+				"namespace"},
 		{is: unix.EPERM, at: link.ErrDir,
 			try: "run as root; if you are, the directory or the file may be immutable: lsattr -d, chattr -i"},
 		{is: unix.ENOSPC, at: link.ErrDir, try: space},

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/nft"
 )
 
@@ -54,23 +55,39 @@ func readNFT() (tables []Table, err error) {
 	return tables, err
 }
 
-// read asks for rules by table, and for iptables' base chains by name, so that a large native table hides none of them.
+// read asks for iptables' base chains by name, and where a family has too many rules for one dump, for those of each
+// table. So a large native table hides none of them.
 func (r *reader) read() {
 	defer r.conn.Close()
+	// More tables than a dump may have are an error: those of iptables may be missing.
 	r.err = r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETTABLE, r.family, r.table) })
-	for _, t := range r.tables {
-		before := *t
-		err := r.ask(func() error {
-			*t = before
-			return r.conn.DumpRules(r.family, t.Name, t.rule)
+	err := r.ask(func() error {
+		for _, t := range r.tables {
+			*t = t.empty()
+		}
+		return r.conn.Dump(unix.NFT_MSG_GETRULE, r.family, func(m nft.Message) error {
+			t := r.tables[m.Attributes().String(unix.NFTA_RULE_TABLE)]
+			if t == nil {
+				return nil
+			}
+			return t.rule(m)
 		})
+	})
+	for _, t := range r.tables {
 		t.More = err != nil
+		if errors.Is(err, nft.ErrTooLarge) {
+			failed := r.ask(func() error {
+				*t = t.empty()
+				return r.conn.DumpRules(r.family, t.Name, t.rule)
+			})
+			t.More = failed != nil
+		}
 		for _, chain := range slices.Sorted(maps.Keys(bases[t.Name])) {
 			which := nft.Attributes{}.Text(unix.NFTA_CHAIN_TABLE, t.Name).Text(unix.NFTA_CHAIN_NAME, chain)
 			r.ask(func() error { return r.conn.Get(unix.NFT_MSG_GETCHAIN, r.family, which, r.chain) })
 		}
 	}
-	err := r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETCHAIN, r.family, r.chain) })
+	err = r.ask(func() error { return r.conn.Dump(unix.NFT_MSG_GETCHAIN, r.family, r.chain) })
 	for _, t := range r.tables {
 		t.More = t.More || t.Native && err != nil
 	}
@@ -78,7 +95,7 @@ func (r *reader) read() {
 
 // ask keeps an error, but not that of a bound.
 func (r *reader) ask(question func() error) error {
-	err := persist(question)
+	err := iptables.Persist(question)
 	if !errors.Is(err, nft.ErrTooLarge) {
 		r.err = cmp.Or(r.err, err)
 	}
@@ -107,10 +124,11 @@ func (r *reader) table(m nft.Message) error {
 //	NFTA_CHAIN_HOOK     nested: NFTA_HOOK_HOOKNUM __be32, NFTA_HOOK_PRIORITY __be32, signed
 func (r *reader) chain(m nft.Message) error {
 	a := m.Attributes()
-	name, hook, t := a.String(unix.NFTA_CHAIN_NAME), a.Find(unix.NFTA_CHAIN_HOOK), r.tables[a.String(unix.NFTA_CHAIN_TABLE)]
+	t, name := r.tables[a.String(unix.NFTA_CHAIN_TABLE)], a.String(unix.NFTA_CHAIN_NAME)
 	if t == nil {
 		return nil
 	}
+	hook := a.Find(unix.NFTA_CHAIN_HOOK)
 	is := Hook{Type: a.String(unix.NFTA_CHAIN_TYPE), Priority: int(int32(hook.Number(unix.NFTA_HOOK_PRIORITY)))}
 	if hook != nil {
 		is.Hook = hookName(r.family, hook.Number(unix.NFTA_HOOK_HOOKNUM))

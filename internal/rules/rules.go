@@ -8,10 +8,8 @@ package rules
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/iptables-wrappers/iptables-wrappers/detect"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
@@ -83,7 +81,7 @@ func readLegacy() (tables []Table, err error) {
 		err = cmp.Or(err, failed)
 		for _, name := range names {
 			t := Table{Backend: detect.Legacy, Family: family, Name: name}
-			err = cmp.Or(err, persist(t.readLegacy))
+			err = cmp.Or(err, iptables.Persist(t.readLegacy))
 			tables = append(tables, t)
 		}
 	}
@@ -92,32 +90,29 @@ func readLegacy() (tables []Table, err error) {
 
 // readLegacy reads a table of x_tables. Built-in chains come first. The entry that returns from a chain of Docker's DNS
 // counts for the jump to it.
-//
-//	struct xt_standard_target {
-//		struct xt_entry_target target;  // its name is ""
-//		int verdict;                    // -NF_DROP - 1, -NF_QUEUE - 1 and the like, or where to jump
-//	};
 func (t *Table) readLegacy() error {
-	*t = Table{Backend: t.Backend, Family: t.Family, Name: t.Name}
+	*t = t.empty()
 	chain := ""
 	read, err := xtables.ReadEntries(t.Family == "ip6", t.Name, func(e xtables.Entry) {
-		target := string(e.Target)
-		if target == "" && len(e.Info) >= 4 {
-			verdicts := map[int32]string{-1: "DROP", -2: "ACCEPT", -4: "QUEUE"}
-			target = verdicts[int32(binary.NativeEndian.Uint32(e.Info))]
-		}
 		switch {
-		case e.Head != nil:
-			chain = string(e.Head)
+		case e.Head != "":
+			chain = e.Head
 			t.Chains = note(t.Chains, chain)
 		case e.Policy == "":
-			t.count(chain, acts(target, int(e.Revision), e.Info))
-		case target != "ACCEPT":
-			t.Policies = note(t.Policies, Policy{Chain: e.Policy, Policy: target})
+			t.count(chain, acts(e.Target, e.Revision, e.Info))
+		case e.Target != "ACCEPT":
+			t.Policies = note(t.Policies, Policy{Chain: e.Policy, Policy: e.Target})
 		}
 	})
 	t.Rules, t.More = read.Rules, !read.Whole
 	return err
+}
+
+// empty is the table before any of its rules is read.
+func (t *Table) empty() Table {
+	return Table{
+		Backend: t.Backend, Native: t.Native, Family: t.Family, Name: t.Name, Owned: t.Owned, Dormant: t.Dormant,
+	}
 }
 
 // count counts a rule of a chain that drops or redirects, or is Docker's.
@@ -153,16 +148,4 @@ func note[T comparable](list []T, one T) []T {
 		return list
 	}
 	return append(list, one)
-}
-
-// persist reads at most three times, 10 ms apart, what changes while it is read.
-func persist(read func() error) (err error) {
-	for range 3 {
-		err = read()
-		if !errors.Is(err, iptables.ErrChanged) && !errors.Is(err, iptables.ErrChanged) {
-			return err
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return err
 }

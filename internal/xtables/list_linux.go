@@ -19,7 +19,7 @@ import (
 var ErrHidden = errors.New("/proc is not mounted, or does not show this thread's network")
 
 // Listed returns the tables of IPv4 or IPv6 that exist in the network namespace of the calling thread. loaded is false
-// if the kernel has not loaded x_tables for the family. The error wraps ErrNoProc, or the errno: EACCES if the file
+// if the kernel has not loaded x_tables for the family. The error wraps ErrHidden, or the errno: EACCES if the file
 // belongs to another user, the root of the namespace's owner. /proc/net/ip_tables_names and ip6_tables_names exist once
 // x_tables is loaded for the family. They are empty until the first table is created.
 func Listed(ipv6 bool) (tables []string, loaded bool, err error) {

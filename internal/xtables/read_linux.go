@@ -5,7 +5,6 @@ package xtables
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"unsafe"
 
@@ -18,57 +17,16 @@ import (
 // container that may use only 16 MiB.
 const Limit = 4 << 20
 
-// chainsLimit is the same for ReadChains, which no wrapped call uses: some 150,000 rules.
-const chainsLimit = 32 << 20
-
-// errTooLarge means that a table is larger than ReadChains reads.
-var errTooLarge = errors.New("it is too large to be read")
-
 // Read returns the content of a table that Listed returned. Table.Chains has the user-defined chains that keep chooses.
-func Read(ipv6 bool, table string, keep func(chain []byte) bool) (t Table, err error) {
-	err = read(ipv6, table, Limit, func(h header, align int, entries []byte) (err error) {
-		t, err = parseEntries(ipv6, align, h, entries, keep)
-		return err
-	}, func(h header) { t.Rules = h.entries })
-	if err != nil {
-		return Table{}, err
-	}
-	return t, nil
+func Read(ipv6 bool, table string, keep func(chain []byte) bool) (Table, error) {
+	return read(ipv6, table, func(h header, align int, entries []byte) (Table, error) {
+		return parseEntries(ipv6, align, h, entries, keep)
+	})
 }
 
-// ReadEntries is Read that calls each with all entries but the end, none if the table is larger than Limit.
-// Table.Chains is empty.
-func ReadEntries(ipv6 bool, table string, each func(Entry)) (t Table, err error) {
-	err = read(ipv6, table, Limit, func(h header, align int, entries []byte) (err error) {
-		t, err = parse(ipv6, align, h, entries, each)
-		return err
-	}, func(h header) { t.Rules = h.entries })
-	return t, err
-}
+type parser func(h header, align int, entries []byte) (Table, error)
 
-// ReadChains returns a table that Listed returned, with what its rules do. It returns an error for a table that is
-// larger than 32 MiB.
-func ReadChains(ipv6 bool, table string) (iptables.Table, error) {
-	return readChains(ipv6, table, chainsLimit)
-}
-
-func readChains(ipv6 bool, table string, limit uint32) (iptables.Table, error) {
-	t := iptables.Table{IPv6: ipv6, Name: table}
-	tooLarge := false
-	err := read(ipv6, table, limit, func(h header, align int, entries []byte) (err error) {
-		t.Chains, err = parseChains(ipv6, align, h, entries)
-		return err
-	}, func(header) { tooLarge = true })
-	if err == nil && tooLarge {
-		err = fmt.Errorf("read table %q: %w", table, errTooLarge)
-	}
-	return t, err
-}
-
-// read asks for a table and calls parse with its entries, or large if they are more than limit.
-func read(
-	ipv6 bool, table string, limit uint32, parse func(h header, align int, entries []byte) error, large func(header),
-) error {
+func read(ipv6 bool, table string, parse parser) (t Table, err error) {
 	domain, level := unix.AF_INET, unix.SOL_IP
 	if ipv6 {
 		domain, level = unix.AF_INET6, unix.SOL_IPV6
@@ -76,23 +34,23 @@ func read(
 	// A datagram socket needs only CAP_NET_ADMIN. A raw one would need CAP_NET_RAW, too.
 	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("open a socket: %w", err)
+		return Table{}, fmt.Errorf("open a socket: %w", err)
 	}
 	defer unix.Close(fd)
 	h, err := readHeader(fd, level, table)
 	switch {
-	case err == nil && h.size > limit:
-		large(h)
+	case err == nil && h.size > Limit:
+		t.Rules = h.entries
 	case err == nil:
-		err = readEntries(fd, level, table, h, parse)
+		t, err = readEntries(fd, level, table, h, parse)
 	}
 	if err == unix.EAGAIN { // the table's size has changed
 		err = iptables.ErrChanged
 	}
 	if err != nil {
-		return fmt.Errorf("read table %q: %w", table, err)
+		return Table{}, fmt.Errorf("read table %q: %w", table, err)
 	}
-	return nil
+	return t, nil
 }
 
 func readHeader(fd, level int, table string) (header, error) {
@@ -105,7 +63,7 @@ func readHeader(fd, level int, table string) (header, error) {
 	return parseHeader(question[:n])
 }
 
-func readEntries(fd, level int, table string, h header, parse func(header, int, []byte) error) (err error) {
+func readEntries(fd, level int, table string, h header, parse parser) (t Table, err error) {
 	for _, align := range alignments() {
 		start := entriesOffset(align)
 		question := make([]byte, start+int(h.size))
@@ -119,7 +77,7 @@ func readEntries(fd, level int, table string, h header, parse func(header, int, 
 			break
 		}
 	}
-	return err
+	return Table{}, err
 }
 
 // getsockopt passes b to the kernel, which reads the question from b and writes the reply into it. It returns the

@@ -54,10 +54,8 @@ const (
 	hooks = 5 // NF_INET_NUMHOOKS
 )
 
-var (
-	// errBadTable is no race, because the kernel copies the entries of one table.
-	errBadTable = errors.New("the table is cut off or malformed")
-)
+// errBadTable does not go away if the table is read again: the kernel copies the entries of one table.
+var errBadTable = errors.New("the table is cut off or malformed")
 
 // alignments returns the alignments that 64-bit numbers may have in what the kernel returns to this program: 8, but 4
 // on 386, unless a 64-bit kernel knows only its own layout (without CONFIG_NETFILTER_XTABLES_COMPAT, as in Debian 13).
@@ -100,9 +98,8 @@ type header struct {
 	entries int    // of all kinds
 	size    uint32 // of the entries, in bytes
 
-	// By hook, and only for those of which there is a bit in valid: the offsets of a chain's first entry and policy.
-	valid         uint32
-	first, policy [hooks]uint32
+	valid  uint32        // a bit for each hook that has a chain
+	policy [hooks]uint32 // the offset of the chain's policy
 }
 
 // parseHeader decodes
@@ -127,7 +124,6 @@ func parseHeader(b []byte) (header, error) {
 		valid:   field(0),
 	}
 	for i := range hooks {
-		h.first[i] = field(1 + i)
 		h.policy[i] = field(1 + hooks + i)
 	}
 	return h, nil
@@ -140,25 +136,13 @@ type Table struct {
 	Whole  bool     // the table is not larger than Limit
 }
 
-// Entry is the head of a user-defined chain, the entry that returns from one, a rule, or a policy.
-type Entry struct {
-	Head     []byte // the name of the chain that begins here, nil for another entry
-	Policy   string // the built-in chain of which it is the policy: "INPUT"
-	Target   []byte // the target's name, "" for a verdict
-	Revision uint8
-	Info     []byte // the target's own struct
-}
-
-// hookNames are the names of built-in chains: enum nf_inet_hooks.
-var hookNames = [hooks]string{"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"}
-
 // parseEntries decodes the entries of a table. keep chooses the chains whose names are returned: those of all would
 // take too much memory.
 func parseEntries(ipv6 bool, align int, h header, b []byte, keep func(chain []byte) bool) (Table, error) {
 	var chains []string
-	t, err := parse(ipv6, align, h, b, func(e Entry) {
-		if e.Head != nil && keep(e.Head) {
-			chains = append(chains, string(e.Head))
+	t, err := walk(ipv6, align, h, b, func(_ int, head, _ []byte) {
+		if head != nil && keep(head) {
+			chains = append(chains, string(head))
 		}
 	})
 	if err == nil {
@@ -167,19 +151,19 @@ func parseEntries(ipv6 bool, align int, h header, b []byte, keep func(chain []by
 	return t, err
 }
 
-// parse decodes the entries of a table, and calls each with them, but not with the end. h must be the header of the
-// same table.
+// walk calls each with the offset, the head and the target of the entries of a table, except the end. The head is the
+// name of the user-defined chain that begins there, nil for another entry. h must be the header of the same table.
 //
 // A table is a sequence of chains. A built-in chain is its rules, then an entry for its policy. A user-defined chain is
 // an entry with the target ERROR and the chain's name, its rules, and an entry that returns. The table ends with one
 // more entry with the target ERROR.
-func parse(ipv6 bool, align int, h header, b []byte, each func(Entry)) (Table, error) {
+func walk(ipv6 bool, align int, h header, b []byte, each func(at int, head, target []byte)) (Table, error) {
 	offset, size := entryLayout(ipv6, align)
 	if uint64(len(b)) != uint64(h.size) {
 		return Table{}, errBadTable
 	}
 	entries, chains := 0, 0
-	for at := 0; at < len(b); {
+	for at := 0; at < len(b); entries++ {
 		if len(b)-at < size {
 			return Table{}, errBadTable
 		}
@@ -189,24 +173,19 @@ func parse(ipv6 bool, align int, h header, b []byte, each func(Entry)) (Table, e
 			return Table{}, errBadTable
 		}
 		target := b[at+start : at+next]
-		e := Entry{
-			Policy:   h.policyAt(at),
-			Target:   cString(target[2 : 2+targetNameSize]),
-			Revision: target[sizeofTarget-1],
-			Info:     target[sizeofTarget:],
-		}
-		entries++
-		at += next
-		if at < len(b) && string(e.Target) == "ERROR" {
-			if len(e.Info) < errorNameSize {
+		isEnd := at+next == len(b)
+		var head []byte
+		if !isEnd && string(targetName(target)) == "ERROR" {
+			if len(target) < sizeofTarget+errorNameSize {
 				return Table{}, errBadTable
 			}
 			chains++
-			e.Head = cString(e.Info[:errorNameSize])
+			head = cString(target[sizeofTarget:][:errorNameSize])
 		}
-		if at < len(b) {
-			each(e)
+		if !isEnd {
+			each(at, head, target)
 		}
+		at += next
 	}
 	t := Table{Rules: entries - h.chains - 2*chains - 1, Whole: true}
 	if entries != h.entries || t.Rules < 0 {
@@ -215,15 +194,7 @@ func parse(ipv6 bool, align int, h header, b []byte, each func(Entry)) (Table, e
 	return t, nil
 }
 
-// policyAt returns the built-in chain of which the entry at an offset is the policy, "" for another entry.
-func (h header) policyAt(at int) string {
-	for hook, name := range hookNames {
-		if h.valid&(1<<hook) != 0 && int(h.policy[hook]) == at {
-			return name
-		}
-	}
-	return ""
-}
+func targetName(target []byte) []byte { return cString(target[2 : 2+targetNameSize]) }
 
 func cString(b []byte) []byte {
 	text, _, _ := bytes.Cut(b, []byte{0})

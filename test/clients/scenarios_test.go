@@ -20,10 +20,10 @@ func TestLate(t *testing.T) {
 		box  box
 		env  []string
 	}{
-		{name: "late-hint", box: box{host: "empty", mode: "nft"}},
-		{name: "host-changes", box: box{host: "hint", mode: "nft"}},
-		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"LINKS=switch"}},
-		{name: "agent", box: box{host: "hint", mode: "legacy"}, env: []string{"LINKS=straight"}},
+		{name: "late-hint", box: box{host: "empty", backend: "nft"}},
+		{name: "host-changes", box: box{host: "hint", backend: "nft"}},
+		{name: "agent", box: box{host: "hint", backend: "legacy"}, env: []string{"LINKS=switch"}},
+		{name: "agent", box: box{host: "hint", backend: "legacy"}, env: []string{"LINKS=straight"}},
 	} {
 		for _, l.box.readonly = range []bool{false, true} {
 			b := l.box
@@ -44,7 +44,7 @@ func TestLibrary(t *testing.T) {
 			continue
 		}
 		b.script = "kubernetes/library.sh"
-		t.Run(b.mode+"/"+b.host, func(t *testing.T) {
+		t.Run(b.backend+"/"+b.host, func(t *testing.T) {
 			t.Parallel()
 			b.run(t)
 		})

@@ -68,8 +68,8 @@ func (w wrapper) enter() (*container, error) {
 	if err := os.Mkdir(c.tools, 0o755); err != nil {
 		return nil, err
 	}
-	for _, mode := range []string{"nft", "legacy"} {
-		multi := "xtables-" + mode + "-multi"
+	for _, backend := range []string{"nft", "legacy"} {
+		multi := "xtables-" + backend + "-multi"
 		if err := copyFile("/usr/sbin/"+multi, filepath.Join(c.tools, multi)); err != nil {
 			return nil, fmt.Errorf("iptables with both backends is needed: %w", err)
 		}
@@ -78,7 +78,7 @@ func (w wrapper) enter() (*container, error) {
 			if action != "" {
 				action = "-" + action
 			}
-			if err := os.Symlink(multi, filepath.Join(c.tools, tables+"-"+mode+action)); err != nil {
+			if err := os.Symlink(multi, filepath.Join(c.tools, tables+"-"+backend+action)); err != nil {
 				return nil, err
 			}
 		}

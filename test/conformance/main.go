@@ -51,8 +51,8 @@ func main() {
 	var w wrapper
 	flag.StringVar(&w.file, "wrapper", "", "the `program` to examine")
 	flag.StringVar(&w.names, "names", "links",
-		"how the six commands are pointed at it: links, alternatives, or a shell `script`,\nwhich is given the program "+
-			"in $WRAPPER and may be run more than once")
+		"how the six commands are pointed at it: links, alternatives, or a shell `script`,\nwhich is given the "+
+			"program in $WRAPPER and may be run more than once")
 	without := flag.Bool("without-nftables", false,
 		"(for the suite itself) run the arguments where the kernel has no nf_tables")
 	inside := flag.String("inside", "", "(for the suite itself) be this situation's container")

@@ -29,6 +29,12 @@ firewall() {
 		'-A INPUT -p tcp --dport 22 -j ACCEPT' COMMIT | "iptables-$1-restore"
 }
 bans() { (echo '*filter'; seq -f '-A INPUT -p tcp --dport %g -j REJECT' 1 "$2"; echo COMMIT) | "iptables-$1-restore" --noflush; }
+blocklist() {
+	{
+		printf '%s\n' 'add table ip blocklist' 'add chain ip blocklist input { type filter hook input priority -1; }'
+		seq -f 'add rule ip blocklist input tcp dport %g drop' 1 "$1"
+	} | nft -f -
+}
 vpn() { "iptables-$1" -t nat -A POSTROUTING -s 10.8.0.0/24 -j MASQUERADE; }
 (eval "$setup") >/dev/null 2>&1
 

@@ -36,8 +36,8 @@ func onlyDebians() error {
 	for _, family := range []string{"iptables", "ip6tables"} {
 		for _, suffix := range []string{"", "-save", "-restore"} {
 			name := family + suffix
-			for _, mode := range []string{"nft", "legacy"} {
-				if err := relink(filepath.Join(sbin, family+"-"+mode+suffix), "xtables-"+mode+"-multi"); err != nil {
+			for _, backend := range []string{"nft", "legacy"} {
+				if err := relink(filepath.Join(sbin, family+"-"+backend+suffix), "xtables-"+backend+"-multi"); err != nil {
 					return err
 				}
 			}
@@ -74,10 +74,10 @@ func group(family string) string {
 		fmt.Fprintf(&b, "%s\n%s/%s\n", family+suffix, sbin, family+suffix)
 	}
 	b.WriteString("\n")
-	for i, mode := range []string{"legacy", "nft"} {
-		fmt.Fprintf(&b, "%s/%s-%s\n%d\n", sbin, family, mode, 10*(i+1))
+	for i, backend := range []string{"legacy", "nft"} {
+		fmt.Fprintf(&b, "%s/%s-%s\n%d\n", sbin, family, backend, 10*(i+1))
 		for _, suffix := range []string{"-restore", "-save"} {
-			fmt.Fprintf(&b, "%s/%s-%s%s\n", sbin, family, mode, suffix)
+			fmt.Fprintf(&b, "%s/%s-%s%s\n", sbin, family, backend, suffix)
 		}
 	}
 	return b.String() + "\n"

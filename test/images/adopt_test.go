@@ -18,13 +18,12 @@ const adopt = top + "/images/adopt/"
 type adoption struct {
 	stage, base, dir         string
 	entry, variable, backend string
-	inTest                   bool // in "make test"
 }
 
 // adopted are the images of other projects on docs/adopting.md, each with what stands for its base. One that has an
 // entry point is started through it. With a variable it runs the backend that this asks for, without one the host's.
 var adopted = []adoption{
-	{stage: "cilium", base: "debian:trixie", inTest: true},
+	{stage: "cilium", base: "debian:trixie"},
 	{stage: "antrea", base: "debian:trixie"},
 	{stage: "distroless-iptables", base: "debian:bookworm"},
 	{stage: "kindnetd", base: "debian:bookworm"},
@@ -50,21 +49,18 @@ func TestAdopted(t *testing.T) {
 	t.Parallel()
 	for _, a := range adopted {
 		t.Run(strings.TrimSpace(a.stage+" "+a.variable), func(t *testing.T) {
-			if !a.inTest && !host.All() {
-				t.Skip("one image stands for the others; make test-all runs this")
-			}
 			distribution, layout, _ := strings.Cut(a.base, ":")
 			stage := cmp.Or(baseStage[layout], baseStage[distribution])
 			i := built{image{dir: cmp.Or(a.dir, "/usr/sbin")}, build(t, "adopted-"+a.stage, top+"/images",
 				"--file", adopt+"Dockerfile", "--target", a.stage,
 				"--build-context", stage+"=container-image://"+base(t, a.base),
 				"--build-context", "wrapper=container-image://"+base(t, "iptables-wrapper"))}
-			for _, mode := range bothModes {
-				want := mode
+			for _, backend := range backends {
+				want := backend
 				if a.backend != "" {
 					want = a.backend
 				}
-				n := newNode(t, mode)
+				n := newNode(t, backend)
 				options := append(rights(n), "--env", a.variable)
 				if a.variable == "" {
 					options = options[:len(options)-2]
@@ -85,7 +81,6 @@ func TestAdopted(t *testing.T) {
 // An image that is based on AWS' may set the group again, which keeps all six commands, and may not set the wrapper's
 // file.
 func TestBasedOnAdopted(t *testing.T) {
-	wantAll(t)
 	t.Parallel()
 	aws := build(t, "adopted-eks-distro", top+"/images", "--file", adopt+"Dockerfile", "--target", "eks-distro",
 		"--build-context", "fedora-base=container-image://"+base(t, "fedora"),
@@ -123,7 +118,6 @@ func TestAdoptingPage(t *testing.T) {
 // The Dockerfile in the README, and the call below it, work on hosts of both backends. Only what comes from a registry
 // is replaced, and the host's network.
 func TestReadme(t *testing.T) {
-	wantAll(t)
 	readme := host.Read(t, top+"/README.md")
 	example := regexp.MustCompile("(?s)```dockerfile\n(.*?)```.*?\n" +
 		"    docker run --rm --network host (.*?) my-image (.*?)\n")
@@ -135,12 +129,12 @@ func TestReadme(t *testing.T) {
 	text = regexp.MustCompile(`--from=(\S+/)?iptables-wrapper(:v\S+)? `).
 		ReplaceAllString(text, "--from="+base(t, "iptables-wrapper")+" ") // built, or a release's
 	ref := build(t, "readme", dockerfile(t, strings.Split(strings.TrimSpace(text), "\n")...))
-	for _, mode := range bothModes {
+	for _, backend := range backends {
 		options := append(slices.Clone(host.Ulimits), strings.Fields(found[2])...)
 		arguments := strings.Fields(found[3])
-		args := slices.Concat([]string{"run", "--rm", newNode(t, mode).network()}, options, []string{ref}, arguments)
-		if got := podman(t, args...); !strings.HasSuffix(got, version(mode)) {
-			t.Errorf("%s: got %s", mode, got)
+		args := slices.Concat([]string{"run", "--rm", newNode(t, backend).network()}, options, []string{ref}, arguments)
+		if got := podman(t, args...); !strings.HasSuffix(got, version(backend)) {
+			t.Errorf("%s: got %s", backend, got)
 		}
 	}
 }

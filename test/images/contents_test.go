@@ -21,7 +21,6 @@ import (
 
 // The image is the wrapper, its licences, and labels. test/release looks at the binaries for all platforms.
 func TestOwnImage(t *testing.T) {
-	wantAll(t)
 	ref := build(t, "own", top, goArgs(t)...)
 	files := contents(t, ref)
 	if names := sortedKeys(files); !slices.Equal(names, []string{
@@ -140,7 +139,6 @@ COMMIT
 
 // The image has all that the package has, loads it, and tells scanners what it is.
 func TestDistroless(t *testing.T) {
-	wantAll(t)
 	i := buildImage(t, named(t, "distroless"))
 	files, whole := contents(t, i.ref), contents(t, plain(t))
 	extensions := 0
@@ -187,12 +185,12 @@ func TestDistroless(t *testing.T) {
 		t.Errorf("%d packages", packages)
 	}
 
-	for _, mode := range bothModes {
+	for _, backend := range backends {
 		for _, family := range []string{"iptables", "ip6tables"} {
 			got := i.run(t, distrolessRules, family+"-restore && "+family+"-save | /busybox grep -c ^-A",
-				rights(newNode(t, mode))...)
+				rights(newNode(t, backend))...)
 			if want := (result{"13\n", "", 0}); got != want {
-				t.Errorf("%s %s: got %+v", mode, family, got)
+				t.Errorf("%s %s: got %+v", backend, family, got)
 			}
 		}
 	}

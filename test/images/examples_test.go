@@ -150,12 +150,11 @@ func named(t *testing.T, name string) image {
 	return image{}
 }
 
-// Every example runs, on a node of each mode.
+// Every example runs, on a node with each backend.
 func TestExamples(t *testing.T) {
-	wantAll(t)
-	for _, mode := range bothModes {
-		t.Run("cni/"+mode, func(t *testing.T) {
-			n := newNode(t, mode)
+	for _, backend := range backends {
+		t.Run("cni/"+backend, func(t *testing.T) {
+			n := newNode(t, backend)
 			p := readPod(t, "cni", n)
 			if got := p.run(t, p.spec.InitContainers[0]); got != (result{}) {
 				t.Errorf("got %+v", got)
@@ -163,20 +162,20 @@ func TestExamples(t *testing.T) {
 			if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-FORWARD\n", "", 0}) {
 				t.Errorf("got %+v", got)
 			}
-			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FORWARD")
+			n.feed(t, "", "iptables-"+backend, "-S", "EXAMPLE-FORWARD")
 			link, err := os.Readlink(filepath.Join(p.volumes["links"], "ip6tables-restore"))
 			if link != "iptables-wrapper" || err != nil {
 				t.Errorf("in the volume, a name is a link to %q, %v", link, err)
 			}
 		})
-		t.Run("select/"+mode, func(t *testing.T) {
-			n := newNode(t, mode)
+		t.Run("select/"+backend, func(t *testing.T) {
+			n := newNode(t, backend)
 			p := readPod(t, "select", n)
-			want := result{"the commands in /usr/sbin run " + mode + "\n-N EXAMPLE-FIREWALL\n", "", 0}
+			want := result{"the commands in /usr/sbin run " + backend + "\n-N EXAMPLE-FIREWALL\n", "", 0}
 			if got := p.run(t, p.spec.Containers[0]); got != want {
 				t.Errorf("got %+v", got)
 			}
-			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-FIREWALL")
+			n.feed(t, "", "iptables-"+backend, "-S", "EXAMPLE-FIREWALL")
 
 			p.network = bareNode(t) // where nothing proves a backend, the Pod starts all the same
 			got := p.run(t, p.spec.Containers[0])
@@ -185,52 +184,52 @@ func TestExamples(t *testing.T) {
 				t.Errorf("without a name: %+v", got)
 			}
 		})
-		t.Run("gate/"+mode, func(t *testing.T) {
-			n := newNode(t, mode)
+		t.Run("gate/"+backend, func(t *testing.T) {
+			n := newNode(t, backend)
 			p := readPod(t, "gate", n)
-			if got := p.run(t, p.spec.InitContainers[0]); got != (result{mode + "\n", "", 0}) {
+			if got := p.run(t, p.spec.InitContainers[0]); got != (result{backend + "\n", "", 0}) {
 				t.Errorf("got %+v", got)
 			}
 			if got := p.run(t, p.spec.Containers[0]); got != (result{"-N EXAMPLE-GATED\n", "", 0}) {
 				t.Errorf("got %+v", got)
 			}
-			n.feed(t, "", "iptables-"+mode, "-S", "EXAMPLE-GATED")
+			n.feed(t, "", "iptables-"+backend, "-S", "EXAMPLE-GATED")
 
 			p.network = bareNode(t)
 			if got := p.run(t, p.spec.InitContainers[0]); got.status != 3 {
 				t.Errorf("without a name: %+v", got)
 			}
 		})
-		t.Run("debug/"+mode, func(t *testing.T) {
-			p := readPod(t, "debug", newNode(t, mode))
+		t.Run("debug/"+backend, func(t *testing.T) {
+			p := readPod(t, "debug", newNode(t, backend))
 			got := p.run(t, p.spec.Containers[0])
-			if !strings.Contains(got.stdout, mode+" (certain: chain KUBE-IPTABLES-HINT") ||
+			if !strings.Contains(got.stdout, backend+" (certain: chain KUBE-IPTABLES-HINT") ||
 				got.stderr != "" || got.status != 0 {
 				t.Errorf("got %+v", got)
 			}
 		})
-		t.Run("fleet/"+mode, func(t *testing.T) {
-			p := readPod(t, "fleet", newNode(t, mode))
+		t.Run("fleet/"+backend, func(t *testing.T) {
+			p := readPod(t, "fleet", newNode(t, backend))
 			got := p.run(t, p.spec.InitContainers[0])
 			var answer struct {
 				Backend, Reason string
 				Certain         bool
 			}
 			err := json.Unmarshal([]byte(got.stdout), &answer)
-			if err != nil || answer.Backend != mode || answer.Reason != "kubelet-hint" || !answer.Certain ||
+			if err != nil || answer.Backend != backend || answer.Reason != "kubelet-hint" || !answer.Certain ||
 				got.stderr != "" || got.status != 0 {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
-		t.Run("sidecar/"+mode, func(t *testing.T) {
+		t.Run("sidecar/"+backend, func(t *testing.T) {
 			for _, ref := range []string{"mesh-init", "firewall"} { // the second one has no lock in its image
-				p := readPod(t, "sidecar", newNode(t, mode))
+				p := readPod(t, "sidecar", newNode(t, backend))
 				c := p.spec.InitContainers[0]
 				c.Image = "registry.example/" + ref + ":v1"
-				if got := p.run(t, c, "--env=IPTABLES_WRAPPER_BACKEND="+mode); got != (result{"", "", 0}) {
+				if got := p.run(t, c, "--env=IPTABLES_WRAPPER_BACKEND="+backend); got != (result{"", "", 0}) {
 					t.Errorf("got %+v", got)
 				}
-				rules := p.network.feed(t, "", "iptables-"+mode, "-t", "nat", "-S", "PREROUTING")
+				rules := p.network.feed(t, "", "iptables-"+backend, "-t", "nat", "-S", "PREROUTING")
 				if !strings.Contains(rules, "-j REDIRECT --to-ports 15001") {
 					t.Errorf("got %q", rules)
 				}

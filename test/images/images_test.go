@@ -7,8 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,130 +14,10 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// image is a recipe and what is known of the images that it makes.
-type image struct {
-	name   string // its row in the table
-	recipe string // in images/
-	base   string // what stands for its base image here
-	dir    string // where its programs are, without links
-	// reinstall is what reinstalls its iptables package, "" where no package manager is left or none keeps links.
-	reinstall string
-	nonroot   bool // its user is not root
-	capable   bool // its entry point has the file capabilities of iptables' programs
-}
-
-// dpkgReinstall does what "apt-get install --reinstall iptables" does, with a package that has been fetched before.
-const dpkgReinstall = "dpkg --install /debs/iptables_*.deb"
-
-var all = []image{
-	{name: "debian (bullseye)", recipe: "debian", base: "debian:bullseye", dir: "/usr/sbin", reinstall: dpkgReinstall},
-	{name: "debian (bookworm)", recipe: "debian", base: "debian:bookworm", dir: "/usr/sbin", reinstall: dpkgReinstall},
-	{name: "debian (trixie)", recipe: "debian", base: "debian:trixie", dir: "/usr/sbin", reinstall: dpkgReinstall},
-	{name: "debian (sid)", recipe: "debian", base: "debian:sid", dir: "/usr/sbin", reinstall: dpkgReinstall},
-	{name: "ubuntu", recipe: "ubuntu", base: "debian:trixie", dir: "/usr/sbin", reinstall: dpkgReinstall},
-	{name: "alpine", recipe: "alpine", base: "busybox:alpine", dir: "/usr/sbin"},
-	{name: "alpine (3.19)", recipe: "alpine", base: "busybox:alpine-3.19", dir: "/sbin"},
-	{
-		name:      "fedora",
-		recipe:    "fedora",
-		base:      "fedora",
-		dir:       "/usr/bin",
-		reinstall: "dnf reinstall iptables-nft iptables-legacy",
-	},
-	{name: "wolfi", recipe: "wolfi", base: "busybox:wolfi", dir: "/usr/bin"},
-	{name: "distroless", recipe: "distroless", base: "debian:trixie", dir: "/usr/sbin"},
-	{name: "nonroot", recipe: "nonroot", base: "debian:trixie", dir: "/usr/sbin", nonroot: true},
-}
-
-func dockerfile(t testing.TB, lines ...string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	host.Check(t, os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
-	return dir
-}
-
-// built is an image that has been built.
-type built struct {
-	image
-	ref string
-}
-
-func (i built) wrapper() string            { return i.dir + "/iptables-wrapper" }
-func (i built) program(mode string) string { return i.dir + "/xtables-" + mode + "-multi" }
-
-// version is what iptables --version ends with.
-func version(mode string) string {
-	if mode == "nft" {
-		mode = "nf_tables"
-	}
-	return "(" + mode + ")"
-}
-
-// prelude defines what the scripts use: leads prints what the six commands, found in PATH, point to in the end; version
-// prints iptables' backend.
-const prelude = `export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
-leads() { for n in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore; do
-/busybox readlink -f $(/busybox which $n); done | /busybox sort -u; }
-version() { iptables --version | /busybox sed 's/.*(/(/'; }
-`
-
-const (
-	rule1 = "*filter\n-A INPUT -s 192.0.2.1 -j DROP\nCOMMIT\n"
-	rule2 = `*filter\n-A INPUT -s 192.0.2.2 -j DROP\nCOMMIT\n`
-)
-
-// rights are those that iptables needs, on a host.
-func rights(n node, more ...string) []string {
-	return append([]string{n.network(), "--cap-drop=all", "--cap-add=NET_ADMIN,NET_RAW"}, more...)
-}
-
-func (i built) run(t *testing.T, stdin, script string, options ...string) result {
-	t.Helper()
-	return start(t, stdin, command(t, runArgs(t, i, script, options...)...))
-}
-
-// right checks that a container printed these lines, what the names point to, and the version of the mode, and nothing
-// else. It returns direct or eachCall.
-func (i built) right(t *testing.T, got result, mode string, lines ...string) string {
-	t.Helper()
-	for word, leads := range map[string]string{direct: i.program(mode), eachCall: i.wrapper()} {
-		if got == (result{strings.Join(append(lines, leads, version(mode)), "\n") + "\n", "", 0}) {
-			return word
-		}
-	}
-	t.Errorf("want %q, what the names point to, and %s; got %+v", lines, version(mode), got)
-	return ""
-}
-
-// realBase is the base of every recipe, "registry" for the one that the recipe names: test/real/images.sh.
-var realBase = os.Getenv("TEST_BASE")
-
-func buildImage(t *testing.T, i image) built {
-	t.Helper()
-	dir := top + "/images/" + i.recipe
-	var args []string
-	switch realBase {
-	case "":
-		args = instead(t, dir+"/Dockerfile", base(t, i.base))
-	case "registry":
-		args = []string{
-			"--pull=missing", "--build-context", "iptables-wrapper=container-image://" + base(t, "iptables-wrapper"),
-		}
-	default:
-		args = instead(t, dir+"/Dockerfile", realBase)
-	}
-	return built{i, build(t, "test-"+i.tag(), dir, args...)}
-}
-
-func (i image) tag() string { return strings.NewReplacer(" (", "-", ")", "").Replace(i.name) }
-
-// TestImages builds every image and runs it in every setting. In "make nightly", that is on hosts of both
-// modes. Otherwise each setting has one mode, another one with the next image; and "make test" takes one image.
+// TestImages builds every image and runs it in every setting. In "make nightly", that is on hosts with both
+// backends. Otherwise each setting has one backend, and another one with the next image.
 func TestImages(t *testing.T) {
 	for row, i := range all {
-		if !host.All() && i.name != "debian (trixie)" {
-			continue
-		}
 		if realBase == "registry" && !i.inRegistry(setting{}) {
 			continue
 		}
@@ -147,14 +25,14 @@ func TestImages(t *testing.T) {
 			t.Parallel()
 			b := buildImage(t, i)
 			for column, s := range settings {
-				for m, mode := range bothModes {
+				for m, backend := range backends {
 					if !host.Nightly() && m != (row+column)%2 || realBase == "registry" && !i.inRegistry(s) {
 						continue
 					}
-					t.Run(s.name+"/"+mode, func(t *testing.T) {
+					t.Run(s.name+"/"+backend, func(t *testing.T) {
 						t.Parallel()
-						if got, want := s.test(t, b, mode), s.want(i, mode); got != want {
-							t.Errorf("got %q, want %q, which is what settings_test.go expects of this image", got, want)
+						if got, want := s.test(t, b, backend), s.want(i, backend); got != want {
+							t.Errorf("got %q, want %q, which is what settings.go expects of this image", got, want)
 						}
 					})
 				}
@@ -162,15 +40,6 @@ func TestImages(t *testing.T) {
 		})
 	}
 }
-
-// plain is Debian with iptables and nothing else.
-func plain(t *testing.T) string {
-	t.Helper()
-	return build(t, "test-plain", dockerfile(t, "FROM "+base(t, "debian:trixie"),
-		"RUN apt-get update && apt-get install --yes --no-install-recommends iptables"))
-}
-
-var bothModes = []string{"legacy", "nft"}
 
 var update = flag.Bool("update", false, "write what the tests expect into docs/evidence/compatibility.md")
 
@@ -191,33 +60,4 @@ func TestPage(t *testing.T) {
 		table += fmt.Sprintf("| %s | %s | %s |\n", s.name, s.result, strings.Join(except, "; "))
 	}
 	host.PageHolds(t, top+"/docs/evidence/compatibility.md", "results", table, *update)
-}
-
-// want is the result of an image in a setting on a host of a mode.
-func (s setting) want(i image, mode string) string {
-	word := s.result
-	if other := s.except[i.name]; other != "" {
-		word = other
-	}
-	for part := range strings.SplitSeq(word, ", ") {
-		if of, found := strings.CutPrefix(part, mode+": "); found {
-			return of
-		}
-	}
-	return word
-}
-
-// inRegistry says whether a setting can be played with the base that a recipe names. Each recipe names one, and
-// reinstalling takes a package that is fetched for Debian only.
-func (i image) inRegistry(s setting) bool {
-	named := i.name == i.recipe || i.name == "debian (trixie)"
-	return named && (i.recipe == "debian" || i.reinstall == "" || s.name != "iptables reinstalled")
-}
-
-// label says of an image that is built on a stand-in that only the layout is that of the distribution.
-func (i image) label() string {
-	if strings.HasPrefix(i.base, "debian:") && i.recipe != "ubuntu" {
-		return i.name
-	}
-	return i.name + " layout"
 }

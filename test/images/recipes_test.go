@@ -66,7 +66,6 @@ func packaged(t *testing.T, name, layout, packages, files string) string {
 
 // The steps of the recipe for Wolfi make a package, and its own test is content with it.
 func TestMelange(t *testing.T) {
-	wantAll(t)
 	t.Parallel()
 	m := readMelange(t)
 	work := t.TempDir()
@@ -94,7 +93,6 @@ func TestMelange(t *testing.T) {
 
 // The functions of the recipe for Alpine make a package.
 func TestAPKBUILD(t *testing.T) {
-	wantAll(t)
 	t.Parallel()
 	host.Needs(t, "shellcheck")
 	// Variables are abuild's; there is no shebang.
@@ -120,7 +118,7 @@ package`, "-", work, path)
 // checkPackaged makes the package's first call a restore, on hosts of both backends.
 func checkPackaged(t *testing.T, i built) {
 	t.Helper()
-	for _, backend := range bothModes {
+	for _, backend := range backends {
 		n := newNode(t, backend)
 		script := "iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; leads; version"
 		i.right(t, i.run(t, rule1, script, rights(n)...), backend, "1")

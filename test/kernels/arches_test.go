@@ -28,7 +28,7 @@ var arches = map[string]string{
 // socket options of x_tables, and does not know openat2(2) or namespaces.
 const kernelFree = "^(Fuzz.*|TestParse.*|TestReply|TestReplyErr|TestAttributes|TestLayout|TestListedBelow|" +
 	"TestDryRunRepl.*|TestDryRunIsNeverActive|TestNumbersLikeOracle|TestHeldIsNoBackend|TestDecideReturnsEvidence|" +
-	"TestWords|TestBecause|TestFirstError|TestNote|TestMarkersOf|TestCommands|TestFind|TestFindPassesOver|" +
+	"TestWords|TestBecause|TestFirstError|TestAdd|TestMarkersOf|TestCommands|TestFind|TestFindPassesOver|" +
 	"TestFindRefuses)$"
 
 // The unit tests and the fuzz targets' seeds, compiled for other machines.

@@ -17,6 +17,8 @@ const (
 	Unknown
 )
 
+func (a Answer) String() string { return [...]string{No: "no", Yes: "yes", Unknown: "unknown"}[a] }
+
 // The backends. "" is none of them.
 const (
 	NFT    = "nft"
@@ -31,7 +33,7 @@ func Other(backend string) string {
 	return NFT
 }
 
-// The kinds of names, the strongest first. They are also the reasons of an answer by a name.
+// The kinds of markers, the strongest first. They are also the reasons of an answer by a marker.
 const (
 	Hint = iota
 	Canary
@@ -51,9 +53,9 @@ const (
 // Backend is what a host has in one backend.
 type Backend struct {
 	InKernel Answer
-	Markers  [kinds][families]Answer // whether there is a name of a kind in a family
+	Markers  [kinds][families]Answer // whether there is a marker of a kind in a family
 	Rules    int                     // in iptables' tables of both families, as far as they could be counted
-	TooMany  bool                    // there are too many to be counted
+	TooMany  bool                    // one of iptables' tables has more than can be counted
 }
 
 // Host is what a host has.
@@ -89,14 +91,14 @@ func Decide(h *Host, held string) Decision {
 
 // decide is the decision with nothing held.
 func decide(h *Host) Decision {
-	// The strongest kind of which there is a name.
+	// The strongest kind of which there is a marker.
 	for kind := range kinds {
 		backend := whoHas(h, kind)
 		if backend != "" {
 			return Decision{backend, kindReasons[kind], hasNoneUpTo(kind, h.Of(Other(backend)))}
 		}
 	}
-	// Without a name, nothing is certain.
+	// Without a marker, nothing is certain.
 	switch {
 	case h.NFT.InKernel == No, h.TakesRules == No && (h.Legacy.InKernel == Yes || h.Loadable == Yes):
 		return Decision{Backend: Legacy, Reason: "only-supported"}
@@ -104,13 +106,13 @@ func decide(h *Host) Decision {
 		return Decision{Backend: NFT, Reason: "only-supported"}
 	case h.NFT.Rules == 0 && h.Legacy.Rules == 0:
 		return Decision{Backend: NFT, Reason: "default"}
-	case h.Legacy.Rules > h.NFT.Rules && !h.NFT.TooMany:
+	case h.Legacy.Rules > h.NFT.Rules && !h.NFT.TooMany: // a table with too many has more than legacy
 		return Decision{Backend: Legacy, Reason: "rule-count"}
 	}
 	return Decision{Backend: NFT, Reason: "rule-count"}
 }
 
-// whoHas returns the backend whose names of a kind decide: those of IPv4, and those of IPv6 where IPv4 has none. If
+// whoHas returns the backend whose markers of a kind decide: those of IPv4, and those of IPv6 where IPv4 has none. If
 // both backends have one there, it is nft.
 func whoHas(h *Host, kind int) string {
 	for family := range families {
@@ -124,7 +126,7 @@ func whoHas(h *Host, kind int) string {
 	return ""
 }
 
-// hasNoneUpTo reports whether a backend is known to have no name of a kind or of a stronger one, in either family.
+// hasNoneUpTo reports whether a backend is known to have no marker of a kind or of a stronger one, in either family.
 func hasNoneUpTo(kind int, b *Backend) bool {
 	for stronger := range kind + 1 {
 		for family := range families {

@@ -10,7 +10,7 @@ import (
 )
 
 // See tells the oracle of something that is in a backend: a chain of one of iptables' tables, "mangle X", or a native
-// table, "ip x". What is no name tells it nothing.
+// table, "ip x". What is no marker tells it nothing.
 func (b *Backend) See(name string, inFamilies ...int) {
 	kind := -1
 	switch {

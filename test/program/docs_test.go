@@ -4,12 +4,10 @@
 package program
 
 import (
-	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -112,54 +110,6 @@ func differences(want, got string) (all []string) {
 	return all
 }
 
-// Each relative link on a page leads to a file, and to a heading of it.
-func TestLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?m:^\[[^\]]+\]: (\S+))`)
-	code := regexp.MustCompile("(?ms)^```.*?^```|`[^`\n]*`")
-	links := 0
-	host.Check(t, filepath.WalkDir("../..", func(path string, entry os.DirEntry, err error) error {
-		if err != nil || entry.IsDir() && slices.Contains([]string{".git", "bin", "dist"}, entry.Name()) {
-			return cmp.Or(err, filepath.SkipDir)
-		}
-		if filepath.Ext(path) != ".md" {
-			return nil
-		}
-		for _, found := range link.FindAllStringSubmatch(code.ReplaceAllString(read(t, path), ""), -1) {
-			target, anchor, hasAnchor := strings.Cut(found[1]+found[2], "#")
-			if strings.Contains(target, ":") {
-				continue // elsewhere
-			}
-			links++
-			file := path
-			if target != "" {
-				file = filepath.Join(filepath.Dir(path), target)
-			}
-			if _, err := os.Stat(file); err != nil {
-				t.Errorf("%s: %v", path, err)
-			} else if hasAnchor && filepath.Ext(file) == ".md" && !slices.Contains(anchors(read(t, file)), anchor) {
-				t.Errorf("%s: %s has no heading for #%s", path, file, anchor)
-			}
-		}
-		return nil
-	}))
-	if links < 50 {
-		t.Errorf("only %d links", links)
-	}
-}
-
-// anchors are those of a page's headings, as GitHub makes them, and its own.
-func anchors(text string) (all []string) {
-	for _, own := range regexp.MustCompile(`<a (?:id|name)="([^"]+)"`).FindAllStringSubmatch(text, -1) {
-		all = append(all, own[1])
-	}
-	text = regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(text, "")
-	for _, heading := range regexp.MustCompile(`(?m)^#+ +(.*)$`).FindAllStringSubmatch(text, -1) {
-		anchor := regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading[1]), "")
-		all = append(all, strings.ReplaceAll(anchor, " ", "-"))
-	}
-	return all
-}
-
 // The code on docs/library.md is that of the examples, which tests run.
 func TestLibraryPage(t *testing.T) {
 	const name = "../../docs/library.md"
@@ -187,11 +137,31 @@ func TestDemo(t *testing.T) {
 		"iptables-restore   resolves to /usr/sbin/xtables-legacy-multi",
 		"iptables-restore   resolves to /usr/sbin/xtables-nft-multi",
 		"-A FORWARD -s 192.0.2.1/32 -m comment --comment demo -j DROP",
+		`
+  host: legacy   image: nft      without wrapper,  rule: nft     wrong
+  host: legacy   image: both     with wrapper,     rule: legacy  right
+  host: nft      image: legacy   without wrapper,  rule: legacy  wrong
+  host: nft      image: both     with wrapper,     rule: nft     right
+With the wrapper, in the backend of both hosts. Without it, in the other one, with status 0.
+`,
 	} {
 		if !strings.Contains(output, want) {
 			t.Errorf("it does not show %q:\n%s", want, output)
 		}
 	}
+	if after := snapshot(t); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// README's table of hosts and images is what the script prints.
+func TestMatrix(t *testing.T) {
+	if !host.Contain(t) {
+		return
+	}
+	t.Setenv("TMPDIR", "/run") // which the script covers with its own
+	before := snapshot(t)
+	host.PageHolds(t, "../../README.md", "made by: test/matrix.sh", host.Run(t, "../matrix.sh"), *update)
 	if after := snapshot(t); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}

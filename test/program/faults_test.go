@@ -160,14 +160,20 @@ func (s *scene) judge(t *testing.T, failed string, e ended) (wrong []string) {
 	lines := strings.Split(strings.TrimSpace(e.stderr), "\n")
 	said := strings.HasPrefix(lines[0], "iptables-wrapper: ") && len(lines) <= 2 &&
 		(len(lines) == 1 && s.isCommand() || strings.HasPrefix(lines[len(lines)-1], "iptables-wrapper: try: "))
-	switched := len(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return isOurs(host.End(name)) }))
+	switched := 0
+	for _, command := range host.Commands {
+		if !isOurs(host.End(command)) {
+			switched++
+		}
+	}
+	all := switched == len(host.Commands)
 	record := recorded()
 	ran := e.status == 0 && e.stderr == "" && e.program != ""
 	isRecorded := record == "" || strings.Contains(e.program, "-"+record)
 	switch {
-	case s.isCommand() && e.status == 0 && (s.mode == "" && switched == 0 || s.mode != "" && switched == len(names)):
+	case s.isCommand() && e.status == 0 && (s.backend == "" && switched == 0 || s.backend != "" && all):
 	case s.isCommand() && e.status == 1 && said:
-	case ran && strings.Contains(e.program, "-"+s.mode) && (isRecorded || switched == len(names) || s.then != ""):
+	case ran && strings.Contains(e.program, "-"+s.backend) && (isRecorded || all || s.then != ""):
 	case ran && switched == 0 && slices.Contains(asking, failed) && (isRecorded || s.then != ""):
 	case (e.status == 126 || e.status == 127) && e.stdout == "" && said && (switched == 0 || failed == "execve"):
 	default:
@@ -181,7 +187,7 @@ func (s *scene) check(t *testing.T) (wrong []string) {
 	t.Helper()
 	found := map[string]string{} // where each backend was found
 	wrapped := false
-	for _, name := range names {
+	for _, name := range host.Commands {
 		switch got := host.End(name); {
 		case isOurs(got):
 			wrapped = true
@@ -206,19 +212,19 @@ func (s *scene) due() string {
 	if s.guess && record != "" {
 		return record
 	}
-	return s.mode
+	return s.backend
 }
 
 // recovers returns what is wrong with the calls after a disturbed one. Each must run the backend that is due, and
 // nothing must be left behind for ever.
-func (s *scene) recovers(t *testing.T, mode string) (wrong []string) {
+func (s *scene) recovers(t *testing.T, backend string) (wrong []string) {
 	t.Helper()
 	if s.isCommand() {
 		host.Run(t, s.call[0], s.call[1:]...)
 	}
 	for _, name := range []string{"ip6tables-restore", "iptables"}[:host.Number(1, 2)] { // check follows the others
 		got, err := exec.Command("/usr/sbin/"+name, "--version").CombinedOutput()
-		if want := version[mode]; err != nil || !strings.Contains(string(got), want) {
+		if want := version[backend]; err != nil || !strings.Contains(string(got), want) {
 			wrong = append(wrong, fmt.Sprintf("the next call of %s: %v, %q", name, err, got))
 		}
 	}

@@ -16,8 +16,6 @@ func TestMain(m *testing.M) { host.Main(m) }
 
 var update = flag.Bool("update", false, "write what programs print into the pages")
 
-var names = host.Commands
-
 // installed puts the wrapper into the container and under the six commands.
 func installed(tb testing.TB) {
 	tb.Helper()

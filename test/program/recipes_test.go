@@ -12,8 +12,8 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// What a page shows of a recipe is a part of the recipe: what is between a comment that begins with "in" and a file, and
-// the end of the block.
+// What a page shows of a recipe is a part of the recipe: what is between a comment that begins with "in" and a file,
+// and the end of the block.
 func TestRecipesOnPages(t *testing.T) {
 	mark := regexp.MustCompile("(?s)<!-- in (\\S+) -->\n\n```\\w+\n(.*?)```")
 	pages, err := filepath.Glob("../../docs/*.md")

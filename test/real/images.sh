@@ -7,5 +7,5 @@
 #
 # BASE   another base, which needs no registry; then -run has to choose the recipe that it is for
 set -euo pipefail
-export TEST_ALL=${TEST_ALL:-1} TEST_BASE=${BASE:-registry}
+export TEST_BASE=${BASE:-registry}
 exec go -C "$(dirname "$0")/../images" test -count=1 -timeout 120m -run '^TestImages$' "$@" .

@@ -4,75 +4,21 @@
 package release
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-const module = "github.com/iptables-wrappers/iptables-wrappers"
-
-// tag is a version that nothing else has.
-const tag = "v1.2.3"
-
-func output(t *testing.T, cmd *exec.Cmd) string {
-	t.Helper()
-	return strings.TrimSuffix(host.Output(t, cmd), "\n")
-}
-
 func TestMain(m *testing.M) {
 	status := m.Run()
 	_ = os.RemoveAll(source)
 	os.Exit(status)
-}
-
-// source is the directory of a repository that commit has made.
-var source string
-
-// commit makes a repository of its own from the files here, changed ones included, with one commit whose bytes do not
-// depend on who makes it, or when.
-var commit = sync.OnceValue(func() error {
-	var err error
-	source, err = os.MkdirTemp("", "source")
-	if err != nil {
-		return err
-	}
-	err = host.Sources("../..", source)
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command("sh", "-euc", `
-git init --quiet --initial-branch main
-git add --all
-git -c user.name=test -c user.email=test@example.com -c commit.gpgsign=false commit --quiet --message test
-git repack -adq # one file to copy instead of hundreds
-`)
-	cmd.Dir = source
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_DATE=2026-11-21T12:00:00Z", "GIT_COMMITTER_DATE=2026-11-21T12:00:00Z",
-		"GIT_CONFIG_GLOBAL=/dev/null")
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("commit the files: %w\n%s", err, said)
-	}
-	return nil
-})
-
-// checkout is a copy of that repository, for a test to change.
-func checkout(t *testing.T, name string) string {
-	t.Helper()
-	host.Check(t, commit())
-	dir := filepath.Join(t.TempDir(), name)
-	host.Check(t, os.MkdirAll(dir, 0o755))
-	host.Run(t, "cp", "-a", source+"/.", dir)
-	host.Check(t, os.Chmod(dir, 0o755))
-	return dir
 }
 
 // A binary reports the version of the tag that it was built from, by make and by "go install".
@@ -94,23 +40,6 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s says %q", program, got)
 		}
 	}
-}
-
-// fromRepository is an environment in which the repository on GitHub is this one. What else a module needs is taken
-// from the cache, if it is there.
-func fromRepository(t *testing.T, dir string) []string {
-	t.Helper()
-	env := strings.Fields(host.Run(t, "go", "env", "GOMODCACHE", "GOPROXY"))
-	return append(os.Environ(),
-		"GOPRIVATE="+module,
-		"GOFLAGS=-modcacherw -trimpath",
-		"GOMODCACHE="+t.TempDir(),
-		"GOPROXY=file://"+env[0]+"/cache/download,"+env[1],
-		"CGO_ENABLED=0",
-		"GIT_CONFIG_COUNT=1",
-		"GIT_CONFIG_KEY_0=url."+dir+".insteadOf",
-		"GIT_CONFIG_VALUE_0=https://"+module,
-	)
 }
 
 // A program that imports detect gets golang.org/x/sys and no other module, not even in go.sum.

@@ -5,9 +5,7 @@
 package release
 
 import (
-	"debug/elf"
 	"encoding/json"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,20 +16,6 @@ import (
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
-
-// machines are the ELF machines of the platforms, by the ends of the binaries' names.
-var machines = map[string]elf.Machine{
-	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64, "armv7": elf.EM_ARM, "ppc64le": elf.EM_PPC64,
-	"riscv64": elf.EM_RISCV, "s390x": elf.EM_S390,
-}
-
-// platforms are those that a release is made for here: two of them, because each takes a build of Go's library.
-func platforms() (architectures []string, variable string) {
-	if host.All() {
-		return slices.Sorted(maps.Keys(machines)), "PLATFORMS="
-	}
-	return []string{"amd64", "arm64"}, "PLATFORMS=linux/amd64 linux/arm64"
-}
 
 // The commands of docs/releasing.md give a release whose sums are on the pages. Another clone, of another user on
 // another machine, gives the same one. Users can add its binary to an image, and the workflow can publish it.
@@ -68,21 +52,6 @@ func TestRelease(t *testing.T) {
 	t.Run("published", func(t *testing.T) { publish(t, first, version, len(architectures)) })
 }
 
-// elsewhere is the environment of another machine: its modules are somewhere else, and its Go builds for newer
-// processors, with another linker, other cryptography, and in a workspace.
-func elsewhere(t *testing.T) []string {
-	t.Helper()
-	modules := filepath.Join(t.TempDir(), "modules")
-	cache := strings.TrimSpace(host.Run(t, "go", "env", "GOMODCACHE"))
-	host.Check(t, os.Symlink(cache, modules)) // to unpack them all there takes longer than the release itself
-	workspace := filepath.Join(t.TempDir(), "go.work")
-	host.Check(t, os.WriteFile(workspace, []byte("go 1.25.0\n"), 0o644))
-	return []string{
-		"GOMODCACHE=" + modules, "GOAMD64=v3", "GOFLAGS=-tags=another", "GOFIPS140=latest", "GOWORK=" + workspace,
-		"GO_EXTLINK_ENABLED=1",
-	}
-}
-
 // What is not ready for a release is refused before anything is built.
 func TestRefused(t *testing.T) {
 	t.Parallel()
@@ -98,43 +67,6 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%+v: %v\n%s", c, err, out)
 		}
 	}
-}
-
-// database makes a database of vulnerabilities, each of one function of Go's library, and returns its URL.
-func database(t *testing.T, functions ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	const date = "2026-11-01T00:00:00Z"
-	write := func(name string, value any) {
-		t.Helper()
-		content, err := json.Marshal(value)
-		host.Check(t, err)
-		host.Check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-		host.Check(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
-	}
-	type object = map[string]any
-	var module, all []object
-	for i, function := range functions {
-		id := "GO-2026-000" + string(rune('1'+i))
-		dot := strings.LastIndex(function, ".")
-		write("ID/"+id+".json", object{
-			"schema_version": "1.3.1", "id": id, "modified": date, "published": date, "summary": function,
-			"database_specific": object{"url": "https://pkg.go.dev/vuln/" + id},
-			"affected": []object{{
-				"package": object{"name": "stdlib", "ecosystem": "Go"},
-				"ranges":  []object{{"type": "SEMVER", "events": []object{{"introduced": "0"}, {"fixed": "1.99.0"}}}},
-				"ecosystem_specific": object{
-					"imports": []object{{"path": function[:dot], "symbols": []string{function[dot+1:]}}},
-				},
-			}},
-		})
-		module = append(module, object{"id": id, "modified": date, "fixed": "1.99.0"})
-		all = append(all, object{"id": id, "modified": date})
-	}
-	write("index/db.json", object{"modified": date})
-	write("index/modules.json", []object{{"path": "stdlib", "vulns": module}})
-	write("index/vulns.json", all)
-	return "file://" + dir
 }
 
 // What the binary contains is found, and nothing else: a package and a function that are not linked do not count.

@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 //	                             what doctor must find, run by the program; each command that it prints must show something
 //	wrapped                      make the six commands run the wrapper, as install does where nothing manages them
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
+//	[all] ...                    only where host.All
 //	recorded nft|legacy|nothing  this must be what is recorded for the container's network namespace, and nothing else
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
@@ -83,6 +84,12 @@ func TestScript(t *testing.T) {
 					e.Setenv("SCRIPT", script)
 					e.Setenv("SELF", self)
 					return nil
+				},
+				Condition: func(condition string) (bool, error) {
+					if condition != "all" {
+						return false, fmt.Errorf("no condition %q", condition)
+					}
+					return host.All(), nil
 				},
 				Cmds: map[string]func(*testscript.TestScript, bool, []string){
 					"status":   status,

@@ -6,7 +6,7 @@
 // reads or changes a link or the lock, with what the process computes until its next one.
 //
 // The processes are the code of internal/link, on a real file system, in a container of their own. In each order, the
-// code must keep the promises in promises_test.go: with and without a place for the record, on a writable and on a
+// code must keep the promises in promises.go: with and without a place for the record, on a writable and on a
 // read-only file system, while another user holds the lock, and with copies that are adopted. After each order, calls,
 // a select and a reset run alone, and must find what the others have left in order.
 //

@@ -7,7 +7,7 @@ setup() { :; }
 
 # For each family: for masquerading and for forwarding.
 written() { [ "$(grep -c 'bootstrap done' /run/flannel.log)" -ge 4 ]; }
-restored() { backend "$MODE" iptables-save | grep -q -e '-A FLANNEL-FWD -d .*-j ACCEPT'; }
+restored() { backend "$BACKEND" iptables-save | grep -q -e '-A FLANNEL-FWD -d .*-j ACCEPT'; }
 # flannel's errors and warnings.
 said() {
 	sed -n 's/^\([EW]\)[0-9]* [0-9:.]* *[0-9]* /\1 /p' /run/flannel.log | sort -u >&2
@@ -21,7 +21,7 @@ start() { # ARGUMENTS of flannel/main.go
 }
 stop() { kill $flannel && wait $flannel; said; }
 # What another program flushes is there again after a second.
-lose() { backend "$MODE" iptables -w -F FLANNEL-FWD && wait_for restored; said; }
+lose() { backend "$BACKEND" iptables -w -F FLANNEL-FWD && wait_for restored; said; }
 cleanup() { /test/bin/flannel 2>>/run/flannel.log; said; }
 
 main() {

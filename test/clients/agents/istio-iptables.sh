@@ -1,7 +1,7 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# A sidecar's init container writes its redirections twice, then others instead, and removes them. Where there are names
+# A sidecar's init container writes its redirections twice, then others instead, and removes them. Where there are programs
 # such as iptables-legacy, Istio chooses among those itself: here, the image has the six commands only.
 
 setup() {

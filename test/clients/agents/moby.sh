@@ -12,8 +12,8 @@ tests() { # PROGRAM ARGUMENT
 # Ten check and add the same rules at once. How often each is there in the end is a matter of chance.
 at_once() {
 	tests moby-iptables.test -test.run=Concurrency
-	backend "$MODE" iptables -w -F
-	backend "$MODE" iptables -w -t nat -F
+	backend "$BACKEND" iptables -w -F
+	backend "$BACKEND" iptables -w -t nat -F
 }
 
 main() {

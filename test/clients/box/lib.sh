@@ -3,12 +3,12 @@
 
 names="iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tables-restore"
 
-# backend MODE NAME ...: runs one backend's program, regardless of what the six commands resolve to.
+# backend BACKEND NAME ...: runs one backend's program, regardless of what the six commands resolve to.
 backend() {
 	"/usr/sbin/xtables-$1-multi" "${@:2}"
 }
 
-# direct MODE: the six commands resolve to one backend's programs, as in an image without the wrapper.
+# direct BACKEND: the six commands resolve to one backend's programs, as in an image without the wrapper.
 direct() {
 	local name
 	for name in $names; do
@@ -27,23 +27,23 @@ load_host() {
 	case $HOST in
 	hint)
 		for family in iptables ip6tables; do
-			backend "$MODE" $family-restore </test/module/box/hosts/kubelet.save
+			backend "$BACKEND" $family-restore </test/module/box/hosts/kubelet.save
 		done
 		;;
-	docker) backend "$MODE" iptables-restore </test/module/box/hosts/docker.save ;;
-	node) backend "$MODE" iptables-restore </test/nodes/kind-node.save ;;
+	docker) backend "$BACKEND" iptables-restore </test/module/box/hosts/docker.save ;;
+	node) backend "$BACKEND" iptables-restore </test/nodes/kind-node.save ;;
 	empty) ;;
 	esac
 }
 
 # record NAME: saves every rule in both backends, and which tables exist.
 record() {
-	local family mode
+	local family backend
 	{
-		for mode in nft legacy; do
+		for backend in nft legacy; do
 			for family in iptables ip6tables; do
-				echo "== $mode $family"
-				backend $mode $family-save 2>&1
+				echo "== $backend $family"
+				backend $backend $family-save 2>&1
 			done
 		done
 		for family in ip ip6; do

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # The first process of a container: prepares the host's state and the six commands, then runs a client's script.
-# CLIENT: the script. HOST: hint, docker, node or empty. MODE: the host's backend. WRAPPED, READONLY: 1 or 0.
+# CLIENT: the script. HOST: hint, docker, node or empty. BACKEND: the host's backend. WRAPPED, READONLY: 1 or 0.
 set -eu
 exec 3>&1 4>&2
 . /test/module/box/lib.sh
@@ -14,7 +14,7 @@ load_host
 if [ "$WRAPPED" = 1 ]; then
 	wrap
 else
-	direct "$MODE"
+	direct "$BACKEND"
 fi
 if [ "$READONLY" = 1 ]; then
 	for volume in /var ${volumes-}; do

@@ -13,10 +13,10 @@ said() {
 }
 # rules_of SERVICE: how many families have its rules, in any backend.
 rules_of() {
-	local mode family
+	local backend family
 	for family in iptables ip6tables; do
 		{
-			for mode in nft legacy; do backend $mode $family-save; done
+			for backend in nft legacy; do backend $backend $family-save; done
 			case $family in iptables) nft list map ip kube-proxy service-ips ;; *) nft list map ip6 kube-proxy service-ips ;; esac
 		} 2>/dev/null | grep -c "default/$1[:/]"
 	done | grep -cv '^0$'

@@ -7,9 +7,9 @@ setup() { :; }
 
 # chains NAME: how many chains of that name there are, in both families and backends.
 chains() {
-	local mode family
+	local backend family
 	for family in iptables ip6tables; do
-		for mode in nft legacy; do backend $mode $family-save; done
+		for backend in nft legacy; do backend $backend $family-save; done
 	done | grep -c "^:$1 "
 }
 there() { [ "$(chains KUBE-KUBELET-CANARY)" = 6 ] && [ "$(chains KUBE-IPTABLES-HINT)" = 2 ]; }
@@ -25,8 +25,8 @@ flush() {
 	local family table
 	for family in iptables ip6tables; do
 		for table in mangle nat filter; do
-			backend "$MODE" $family -w -t $table -F
-			backend "$MODE" $family -w -t $table -X
+			backend "$BACKEND" $family -w -t $table -F
+			backend "$BACKEND" $family -w -t $table -X
 		done
 	done
 	wait_for there

@@ -6,7 +6,7 @@
 setup() { :; }
 
 main() {
-	case $MODE in nft) direct legacy ;; legacy) direct nft ;; esac
+	case $BACKEND in nft) direct legacy ;; legacy) direct nft ;; esac
 	local program family
 	for program in library-kubernetes library-exec; do
 		run $program /test/bin/$program
@@ -16,8 +16,8 @@ main() {
 	local chain
 	for family in iptables ip6tables; do
 		for chain in EXAMPLE EXAMPLE-EXEC; do
-			backend "$MODE" $family -D INPUT -j $chain
-			backend "$MODE" $family -F $chain
+			backend "$BACKEND" $family -D INPUT -j $chain
+			backend "$BACKEND" $family -F $chain
 		done
 	done
 	rm /usr/sbin/ip*tables-{nft,legacy}*
@@ -26,13 +26,13 @@ main() {
 	run library-kubernetes-multi /test/bin/library-kubernetes
 	grep -q '^0$' /test/out/$step.library-kubernetes-multi.status
 	for family in iptables ip6tables; do
-		backend "$MODE" $family -C EXAMPLE-EXEC -p tcp --dport 8444 -j ACCEPT
-		backend "$MODE" $family -C INPUT -j EXAMPLE-EXEC
-		backend "$MODE" $family -C EXAMPLE -p tcp --dport 8443 -j ACCEPT
-		backend "$MODE" $family -C INPUT -j EXAMPLE
+		backend "$BACKEND" $family -C EXAMPLE-EXEC -p tcp --dport 8444 -j ACCEPT
+		backend "$BACKEND" $family -C INPUT -j EXAMPLE-EXEC
+		backend "$BACKEND" $family -C EXAMPLE -p tcp --dport 8443 -j ACCEPT
+		backend "$BACKEND" $family -C INPUT -j EXAMPLE
 	done
 	# The other backend has no rules and no tables.
-	case $MODE in
+	case $BACKEND in
 	nft) [ -z "$(cat /proc/net/ip_tables_names /proc/net/ip6_tables_names)" ] ;;
 	legacy) [ -z "$(nft list tables)" ] ;;
 	esac

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # An agent on a legacy host writes rules into a pod's network namespace before it called for the host, and into another's
-# after. A pod's namespace has no name of the host's: there each call guesses. Through the switch, what is stored for the host
+# after. A pod's namespace has no marker of the host's: there each call guesses. Through the switch, what is stored for the host
 # decides in pods, too.
-# LINKS: switch, as install makes them; straight: the names are links to the wrapper's file, and nothing is kept.
+# LINKS: switch, as install makes them; straight: the commands are links to the wrapper's file, and nothing is kept.
 
 setup() {
 	ip netns add before
@@ -20,9 +20,9 @@ setup() {
 write() { ip netns exec "$1" iptables -t nat -A PREROUTING -p tcp -j REDIRECT --to-ports 15001; }
 # where POD: the backend that has the pod's rule
 where() {
-	local mode
-	for mode in nft legacy; do
-		! ip netns exec "$1" /usr/sbin/xtables-$mode-multi iptables-save | grep -q 'to-ports 15001' || echo $mode
+	local backend
+	for backend in nft legacy; do
+		! ip netns exec "$1" /usr/sbin/xtables-$backend-multi iptables-save | grep -q 'to-ports 15001' || echo $backend
 	done
 }
 

@@ -14,7 +14,7 @@ kubelet() {
 	PATH=$dir:$PATH /test/bin/kubelet &
 	wait_for has legacy KUBE-IPTABLES-HINT
 }
-# has MODE TEXT: in both families
+# has BACKEND TEXT: in both families
 has() { backend "$1" iptables-save | grep -q -e "$2" && backend "$1" ip6tables-save | grep -q -e "$2"; }
 has_not() { ! backend "$1" iptables-save | grep -q -e "$2" && ! backend "$1" ip6tables-save | grep -q -e "$2"; }
 

@@ -197,8 +197,8 @@ const deathMark = "potentially unexpected fatal signal "
 var trap = regexp.MustCompile(`(?s)` + deathMark + `5\..*?EFLAGS: ([0-9a-f]{8})`)
 
 // spoiled reports whether a guest says nothing about us. Under emulation, a kernel sometimes panics in its timer under
-// load, before our first process runs, and QEMU 7.2 sets the trap flag of a program that nobody debugs:
-// docs/evidence/kernels.md shows how. Anything else that happens once our first process has run, including a SIGTRAP
+// load, before our first process runs. QEMU 7.2 can leave the trap flag set after cmpxchg8b, which 386 builds contain,
+// in a program that nobody debugs. Anything else that happens once our first process has run, including a SIGTRAP
 // without that flag, is ours to explain.
 func spoiled(text string) bool {
 	for _, died := range trap.FindAllStringSubmatch(text, -1) {

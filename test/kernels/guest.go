@@ -20,7 +20,7 @@ import (
 
 // This file is what runs inside: the test binary is the guest's first process. For each state that it is given, it
 // takes modules away, starts a container, and brings the modules back. What the container's first process does is in
-// container_test.go. All of it reports over the serial console; what it should have been is judged outside.
+// container.go. All of it reports over the serial console; what it should have been is judged outside.
 
 // What the console carries between the kernel's own lines.
 const (

@@ -71,7 +71,7 @@ func TestWrapperFile(t *testing.T) {
 	}
 }
 
-// What may have one of the names, and what is refused before anything is changed.
+// What may be in the place of a command, and what is refused before anything is changed.
 func TestNames(t *testing.T) {
 	_, content, err := runningFile()
 	host.Check(t, err)

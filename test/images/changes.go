@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// The same container is started again. A new one from the image, as Kubernetes starts it, is what twoModes starts.
-func hostChanges(t *testing.T, i built, mode string) string {
-	n := newNode(t, mode)
+// The same container is started again. A new one from the image, as Kubernetes starts it, is what twoBackends starts.
+func hostChanges(t *testing.T, i built, backend string) string {
+	n := newNode(t, backend)
 	script := "version"
 	if !i.nonroot {
 		script = "version; iptables-wrapper reset >/dev/null; version; iptables-wrapper reset >/dev/null; " +
@@ -27,21 +27,21 @@ func hostChanges(t *testing.T, i built, mode string) string {
 		}
 		return got.stdout
 	}
-	lines := func(modes ...string) (s string) {
-		for _, m := range modes {
+	lines := func(backends ...string) (s string) {
+		for _, m := range backends {
 			s += version(m) + "\n"
 		}
 		return s
 	}
 	first := again()
-	n.feed(t, "", "ip6tables-"+mode, "-t", "mangle", "-X", "KUBE-IPTABLES-HINT")
-	n.feed(t, "", "ip6tables-"+other(mode), "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	n.feed(t, "", "ip6tables-"+backend, "-t", "mangle", "-X", "KUBE-IPTABLES-HINT")
+	n.feed(t, "", "ip6tables-"+other(backend), "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	second := again()
 	switch {
-	case i.nonroot && first == lines(mode) && second == lines(other(mode)):
+	case i.nonroot && first == lines(backend) && second == lines(other(backend)):
 		return eachCall
-	case first == lines(mode, mode)+i.program(mode)+"\n" &&
-		second == lines(mode, other(mode))+i.program(other(mode))+"\n":
+	case first == lines(backend, backend)+i.program(backend)+"\n" &&
+		second == lines(backend, other(backend))+i.program(other(backend))+"\n":
 		return newOne
 	}
 	t.Errorf("first %q, then %q", first, second)
@@ -49,10 +49,10 @@ func hostChanges(t *testing.T, i built, mode string) string {
 }
 
 // Both at the same time, from one image.
-func twoModes(t *testing.T, i built, mode string) string {
+func twoBackends(t *testing.T, i built, backend string) string {
 	var words [2]string
 	var both sync.WaitGroup
-	for j, m := range []string{mode, other(mode)} {
+	for j, m := range []string{backend, other(backend)} {
 		n := newNode(t, m)
 		both.Go(func() {
 			words[j] = i.right(t, i.run(t, "", "iptables -S >/dev/null; leads; version", rights(n)...), m)
@@ -66,9 +66,9 @@ func twoModes(t *testing.T, i built, mode string) string {
 }
 
 // What doctor says of the container on a host where it works. The host has stray rules, which drop packets.
-func doctor(t *testing.T, i built, mode string) string {
-	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, mode))...)
-	says := "PROBLEM  both-backends: Packets that " + mode + " accepts may be dropped: " + other(mode) +
+func doctor(t *testing.T, i built, backend string) string {
+	got := i.run(t, "", "iptables-wrapper doctor", rights(newNode(t, backend))...)
+	says := "PROBLEM  both-backends: Packets that " + backend + " accepts may be dropped: " + other(backend) +
 		" has 20 rules "
 	if got.status != 1 || got.stderr != "" || strings.Count(got.stdout, "more:") != 1 ||
 		!strings.HasPrefix(got.stdout, says) {

@@ -20,7 +20,7 @@ func newWorld() *world {
 	return w
 }
 
-// has makes a name of a kind appear in a backend, or go.
+// has makes a marker of a kind appear in a backend, or go.
 func (w *world) has(backend string, kind, family int, answer oracle.Answer) {
 	w.Of(backend).Markers[kind][family] = answer
 }

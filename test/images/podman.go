@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -23,14 +22,6 @@ import (
 
 // top is the top of the repository.
 const top = "../.."
-
-// wantAll ends a test that "make test" leaves out: where nothing has been built before, it takes minutes.
-func wantAll(tb testing.TB) {
-	tb.Helper()
-	if !host.All() {
-		tb.Skip("one image stands for the others; make test-all runs this")
-	}
-}
 
 // possible ends a test where containers cannot be run.
 func possible(tb testing.TB) {
@@ -48,22 +39,6 @@ func command(tb testing.TB, args ...string) *exec.Cmd {
 
 // The second is where podman keeps what must not survive a reboot.
 var storage, runRoot = host.Cache("storage"), "/run/iptables-wrappers-test"
-
-// TestMain removes what interrupted runs have left, and afterwards old images that have no name.
-func TestMain(m *testing.M) {
-	left, _ := filepath.Glob("/run/netns/" + prefix + "*")
-	for _, path := range left {
-		pid, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), "-")
-		if _, err := os.Stat("/proc/" + pid); err != nil {
-			_ = exec.Command("ip", "netns", "delete", filepath.Base(path)).Run()
-		}
-	}
-	status, err := runTests(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(status)
-}
 
 func runTests(m *testing.M) (status int, err error) {
 	baseDir, err = os.MkdirTemp("", prefix)
@@ -167,8 +142,8 @@ func start(tb testing.TB, stdin string, cmd *exec.Cmd) result {
 // node is a host's network namespace.
 type node struct{ name string }
 
-// newNode makes a host that uses a mode: kubelet's hint is in it, and the other backend has more rules.
-func newNode(tb testing.TB, mode string) node {
+// newNode makes a host that uses a backend: kubelet's hint is in that, and the other backend has more rules.
+func newNode(tb testing.TB, backend string) node {
 	tb.Helper()
 	n := bareNode(tb)
 	var rules strings.Builder
@@ -177,8 +152,8 @@ func newNode(tb testing.TB, mode string) node {
 		fmt.Fprintf(&rules, "-A INPUT -s 198.51.100.%d -j DROP\n", i)
 	}
 	rules.WriteString("COMMIT\n")
-	n.feed(tb, rules.String(), "iptables-"+other(mode)+"-restore")
-	n.feed(tb, "", "ip6tables-"+mode, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
+	n.feed(tb, rules.String(), "iptables-"+other(backend)+"-restore")
+	n.feed(tb, "", "ip6tables-"+backend, "-t", "mangle", "-N", "KUBE-IPTABLES-HINT")
 	return n
 }
 
@@ -208,8 +183,8 @@ func (n node) feed(tb testing.TB, stdin, name string, args ...string) string {
 
 func (n node) network() string { return "--network=ns:/run/netns/" + n.name }
 
-func other(mode string) string {
-	if mode == "nft" {
+func other(backend string) string {
+	if backend == "nft" {
 		return "legacy"
 	}
 	return "nft"

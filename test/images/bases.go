@@ -63,9 +63,6 @@ func makeBase(tb testing.TB, name string) string {
 	case "golang":
 		return build(tb, name, "bases/golang", "--build-arg", "BASE="+base(tb, "debian:bookworm"))
 	case "iptables-wrapper":
-		if !host.All() {
-			return build(tb, name, wrapperContext(tb))
-		}
 		return build(tb, name, top, goArgs(tb)...)
 	case "debs":
 		// The iptables package as a file, to reinstall it without a network.
@@ -81,18 +78,6 @@ func makeBase(tb testing.TB, name string) string {
 	}
 	tb.Fatalf("no base image %q", name)
 	return ""
-}
-
-// wrapperContext returns a directory for an image of the wrapper that needs no compiler in a container: the wrapper,
-// its licence and a Dockerfile.
-func wrapperContext(tb testing.TB) (dir string) {
-	tb.Helper()
-	dir = dockerfile(tb, "FROM scratch", "COPY iptables-wrapper LICENSE /", `ENTRYPOINT ["/iptables-wrapper"]`)
-	binary, err := host.Wrapper()
-	host.Check(tb, err)
-	host.Run(tb, "cp", binary, dir+"/iptables-wrapper")
-	host.Run(tb, "cp", top+"/LICENSE", dir)
-	return dir
 }
 
 // debian makes an image of a suite from Debian's archive.

@@ -59,7 +59,7 @@ func add(n int) func(w *world, e event) {
 	return func(w *world, e event) { w.rules[e.backend][e.family] += n }
 }
 
-// appear makes a name appear, in the event's backend and some families.
+// appear makes a marker appear, in the event's backend and some families.
 func appear(kind int, families ...int) func(w *world, e event) {
 	return func(w *world, e event) {
 		for _, family := range families {
@@ -155,11 +155,11 @@ type history struct {
 	events []event
 }
 
-// A place is what the container is like.
+// A place is what the container is like. Of a shared root, /usr/sbin is another user's, and others can write it.
 type place struct{ root, dev, missing string }
 
 func (p place) container() oracle.Container {
-	return oracle.Container{Writable: p.root == "rw", OwnDev: p.dev == "own", Missing: p.missing}
+	return oracle.Container{Writable: p.root != "ro", OwnDev: p.dev == "own", Missing: p.missing}
 }
 
 func one[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
@@ -168,7 +168,7 @@ func one[T any](r *rand.Rand, list ...T) T { return list[r.IntN(len(list))] }
 func random(seed uint64) history {
 	r := rand.New(rand.NewPCG(seed, 30))
 	h := history{place: place{
-		root:    one(r, "rw", "ro"),
+		root:    one(r, "rw", "ro", "shared"),
 		dev:     one(r, "own", "own", "own", "host"),
 		missing: one(r, "", "", "", "", oracle.NFT, oracle.Legacy),
 	}}

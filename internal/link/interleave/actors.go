@@ -120,8 +120,8 @@ func call(name, command string, guess detect.Backend) actor {
 	}}
 }
 
-// here is link.Here, for a running file of the disk: there is no DIR if another call has adopted the file meanwhile,
-// because then the kernel shows its name as deleted.
+// here is link.OpenRunning, for a running file of the disk: there is no DIR if another call has adopted the file
+// meanwhile, because then the kernel shows its name as deleted.
 func (p *process) here(file string) *link.Dir {
 	p.step("here", file)
 	var st unix.Stat_t

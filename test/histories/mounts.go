@@ -35,6 +35,9 @@ func (p place) lay(dir, image string) error {
 			err = errors.Join(err, os.Link(from, filepath.Join(dir, "sbin", file.Name())))
 		}
 	}
+	if p.root == "shared" {
+		err = errors.Join(err, os.Chmod(dir+"/sbin", 0o777), os.Chown(dir+"/sbin", 1000, 1000))
+	}
 	return errors.Join(err, unix.Mkfifo(dir+"/run/held", 0o666), os.Chmod(dir+"/run/held", 0o666),
 		os.WriteFile(dir+"/run/xtables.lock", nil, 0o666), os.Chmod(dir+"/run/xtables.lock", 0o666))
 }
@@ -65,7 +68,7 @@ func (p place) mount(dir string) error {
 		err = errors.Join(err, unix.Mknod(dir+"/dev/ptmx", unix.S_IFCHR, int(unix.Mkdev(5, 2))))
 	}
 	err = errors.Join(err, unix.Mount(dir+"/dev", "/dev", "", unix.MS_MOVE, ""))
-	if p.root != "rw" {
+	if p.root == "ro" {
 		err = errors.Join(err, unix.Mount("", "/usr/sbin", "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
 	}
 	return err

@@ -20,12 +20,12 @@ import (
 // scene is a host, a layout of the names, and a command that is disturbed on its way: one of its system calls fails, or
 // it is killed there.
 type scene struct {
-	doc  string
-	host string // commands that make the host
-	lay  string // a script that makes the layout in /usr/sbin: the names are $@, the wrapper's file is $0
-	then string // commands that come before the disturbed one
-	call []string
-	mode string // the backend that must run; "" for reset
+	doc     string
+	host    string // commands that make the host
+	lay     string // a script that makes the layout in /usr/sbin: the names are $@, the wrapper's file is $0
+	then    string // commands that come before the disturbed one
+	call    []string
+	backend string // the backend that must run; "" for reset
 	// guess: no name proves the backend, so that what is recorded first stays.
 	guess bool
 	few   bool // it is a part of "make test"
@@ -57,71 +57,71 @@ var (
 
 var scenes = []scene{
 	{
-		doc:  "first call through the switch",
-		host: hintInLegacy,
-		lay:  laySwitch,
-		call: addition,
-		mode: "legacy",
-		few:  true,
+		doc:     "first call through the switch",
+		host:    hintInLegacy,
+		lay:     laySwitch,
+		call:    addition,
+		backend: "legacy",
+		few:     true,
 	},
 	{
-		doc:   "links straight to the wrapper",
-		host:  ruleInLegacy,
-		lay:   layLinks,
-		call:  addition,
-		mode:  "legacy",
-		guess: true,
+		doc:     "links straight to the wrapper",
+		host:    ruleInLegacy,
+		lay:     layLinks,
+		call:    addition,
+		backend: "legacy",
+		guess:   true,
 	},
 	{
-		doc:  "first call, iptables is the wrapper's file",
-		host: hintInLegacy,
-		lay:  layFile,
-		call: []string{"ip6tables", "--version"},
-		mode: "legacy",
+		doc:     "first call, iptables is the wrapper's file",
+		host:    hintInLegacy,
+		lay:     layFile,
+		call:    []string{"ip6tables", "--version"},
+		backend: "legacy",
 	},
 	{
-		doc:   "first call, rules in both",
-		host:  "iptables-nft -A INPUT -j ACCEPT; for i in 1 2 3; do " + ruleInLegacy + "; done",
-		lay:   laySwitch,
-		call:  addition,
-		mode:  "legacy",
-		guess: true,
+		doc:     "first call, rules in both",
+		host:    "iptables-nft -A INPUT -j ACCEPT; for i in 1 2 3; do " + ruleInLegacy + "; done",
+		lay:     laySwitch,
+		call:    addition,
+		backend: "legacy",
+		guess:   true,
 	},
 	{
-		doc:   "read-only root",
-		host:  ruleInLegacy,
-		lay:   layReadOnly,
-		call:  addition,
-		mode:  "legacy",
-		guess: true,
-		few:   true,
+		doc:     "read-only root",
+		host:    ruleInLegacy,
+		lay:     layReadOnly,
+		call:    addition,
+		backend: "legacy",
+		guess:   true,
+		few:     true,
 	},
 	{
-		doc:  "read-only root, hint against the record",
-		host: ":",
-		lay:  layReadOnly,
-		then: "iptables-legacy -t mangle -X; iptables --version; " + hintInLegacy,
-		call: version1,
-		mode: "legacy",
+		doc:     "read-only root, hint against the record",
+		host:    ":",
+		lay:     layReadOnly,
+		then:    "iptables-legacy -t mangle -X; iptables --version; " + hintInLegacy,
+		call:    version1,
+		backend: "legacy",
 	},
-	{doc: "first call, a guess", host: ":", lay: laySwitch, call: addition, mode: "nft", guess: true},
+	{doc: "first call, a guess", host: ":", lay: laySwitch, call: addition, backend: "nft", guess: true},
 	{
-		doc:   "a guess against the record",
-		host:  ruleInLegacy,
-		lay:   laySwitch,
-		then:  "iptables --version; iptables-nft -F; for i in 1 2 3; do iptables-nft -A INPUT -j ACCEPT; done",
-		call:  addition,
-		mode:  "legacy",
-		guess: true,
+		doc:     "a guess against the record",
+		host:    ruleInLegacy,
+		lay:     laySwitch,
+		then:    "iptables --version; iptables-nft -F; for i in 1 2 3; do iptables-nft -A INPUT -j ACCEPT; done",
+		call:    addition,
+		backend: "legacy",
+		guess:   true,
 	},
 	{
-		doc:  "select over the other backend",
-		host: ":",
-		lay:  laySwitch,
-		then: selectNFT,
-		call: selectLegacy,
-		mode: "legacy",
-		few:  true,
+		doc:     "select over the other backend",
+		host:    ":",
+		lay:     laySwitch,
+		then:    selectNFT,
+		call:    selectLegacy,
+		backend: "legacy",
+		few:     true,
 	},
 	{doc: "reset", host: ":", lay: layAlternatives, then: "iptables --version; " + selectNFT, call: reset},
 	{doc: "reset, read-only root", host: ":", lay: layReadOnly, then: "iptables --version", call: reset},
@@ -154,7 +154,7 @@ func (s *scene) layOut(t *testing.T) {
 		cd /usr/sbin
 		rm -f iptables-current* /dev/iptables-backend-*
 		`
-	host.Run(t, "sh", append([]string{"-ec", clean + s.lay, os.Getenv(host.WrapperVariable)}, names...)...)
+	host.Run(t, "sh", append([]string{"-ec", clean + s.lay, os.Getenv(host.WrapperVariable)}, host.Commands...)...)
 	if s.then != "" {
 		host.Run(t, "sh", "-ec", s.then)
 	}

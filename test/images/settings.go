@@ -14,11 +14,11 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// setting is a way to run an image on a host of a mode. Its test returns the result, in one of the words of the table;
+// setting is a way to run an image on a host. Its test returns the result, in one of the words of the table;
 // a result that is always wrong is an error of the test.
 type setting struct {
 	name   string
-	test   func(t *testing.T, i built, mode string) string
+	test   func(t *testing.T, i built, backend string) string
 	result string            // on hosts of both backends, or "legacy: RESULT, nft: RESULT"
 	except map[string]string // of some images
 }
@@ -57,34 +57,34 @@ var settings = []setting{
 	{"iptables reinstalled", reinstalled, kept, map[string]string{"alpine": none, "alpine (3.19)": none, "wolfi": none,
 		"distroless": none, "nonroot": none}},
 	{"host changes its backend", hostChanges, newOne, nonrootCalls},
-	{"two backends on one kernel", twoModes, direct, nonrootCalls},
+	{"two backends on one kernel", twoBackends, direct, nonrootCalls},
 	{"`doctor`", doctor, strayRules, nil},
 }
 
 // The first call is a restore from standard input. It loads where the host's rules are.
-func firstCall(t *testing.T, i built, mode string) string {
+func firstCall(t *testing.T, i built, backend string) string {
 	got := i.run(t, rule1, "iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; leads; version",
-		rights(newNode(t, mode))...)
-	return i.right(t, got, mode, "1")
+		rights(newNode(t, backend))...)
+	return i.right(t, got, backend, "1")
 }
 
 // Half of them by full path.
-func atOnce(t *testing.T, i built, mode string) string {
+func atOnce(t *testing.T, i built, backend string) string {
 	got := i.run(t, "", `for j in 1 2 3 4 5 6 7 8 9 10; do
 iptables -w -A INPUT -s 192.0.2.$j -j DROP & `+i.dir+`/iptables -w -A INPUT -s 192.0.2.1$j -j DROP &
-done; wait; iptables -S INPUT | /busybox grep -c 192.0.2; leads; version`, rights(newNode(t, mode))...)
-	return i.right(t, got, mode, "20")
+done; wait; iptables -S INPUT | /busybox grep -c 192.0.2; leads; version`, rights(newNode(t, backend))...)
+	return i.right(t, got, backend, "20")
 }
 
 // No place can be written to, as in Kubernetes. The lock is the host's, except for the images that bring one.
-func readOnly(t *testing.T, i built, mode string) string {
-	options := rights(newNode(t, mode), "--read-only", "--read-only-tmpfs=false")
+func readOnly(t *testing.T, i built, backend string) string {
+	options := rights(newNode(t, backend), "--read-only", "--read-only-tmpfs=false")
 	if !i.nonroot && i.recipe != "distroless" {
 		options = append(options, "--volume", lock(t, 0o600))
 	}
 	got := i.run(t, rule1, `iptables-restore --noflush; printf '`+rule2+`' | `+i.dir+`/iptables-restore --noflush
 iptables -S INPUT | /busybox grep -c 192.0.2; leads; version`, options...)
-	return i.right(t, got, mode, "2")
+	return i.right(t, got, backend, "2")
 }
 
 func lock(t *testing.T, mode os.FileMode) string {
@@ -96,9 +96,9 @@ func lock(t *testing.T, mode os.FileMode) string {
 }
 
 // Nothing can be read, so nothing is decided, and iptables itself says what it lacks.
-func noCapability(t *testing.T, i built, mode string) string {
+func noCapability(t *testing.T, i built, backend string) string {
 	got := i.run(t, "", "iptables --version >/dev/null || exit; iptables -S; echo $?; leads",
-		newNode(t, mode).network(), "--cap-drop=all")
+		newNode(t, backend).network(), "--cap-drop=all")
 	lines := strings.Split(got.stdout, "\n")
 	switch {
 	case got.status == 126 && strings.Contains(got.stderr, "Operation not permitted"):
@@ -112,64 +112,64 @@ func noCapability(t *testing.T, i built, mode string) string {
 }
 
 // Legacy's programs need NET_RAW too. The wrapper does not.
-func onlyNetAdmin(t *testing.T, i built, mode string) string {
+func onlyNetAdmin(t *testing.T, i built, backend string) string {
 	got := i.run(t, "", "iptables --version >/dev/null || exit; leads; version",
-		newNode(t, mode).network(), "--cap-drop=all", "--cap-add=NET_ADMIN")
+		newNode(t, backend).network(), "--cap-drop=all", "--cap-add=NET_ADMIN")
 	if got.status == 126 && strings.Contains(got.stderr, "Operation not permitted") {
 		return noStart
 	}
-	return i.right(t, got, mode)
+	return i.right(t, got, backend)
 }
 
 // As allowPrivilegeEscalation: false has it.
-func noEscalation(t *testing.T, i built, mode string) string {
+func noEscalation(t *testing.T, i built, backend string) string {
 	got := i.run(t, "", "iptables -S >/dev/null || exit; leads; version",
-		rights(newNode(t, mode), "--security-opt=no-new-privileges")...)
+		rights(newNode(t, backend), "--security-opt=no-new-privileges")...)
 	if got.status == 4 && strings.Contains(got.stderr, "you must be root") {
 		return isRefused
 	}
-	return i.right(t, got, mode)
+	return i.right(t, got, backend)
 }
 
 // As linkerd runs its init container: not root, group 0, and the capabilities are on the files alone, the entry point's
 // included. The wrapper's file must have them too, or the programs would lose them on the way.
-func capableEntryPoint(t *testing.T, i built, mode string) string {
+func capableEntryPoint(t *testing.T, i built, backend string) string {
 	if !i.nonroot {
 		return none
 	}
 	i.capable = true
 	options := func(n node) []string { return rights(n, "--user", "65534:0", "--security-opt=no-new-privileges") }
 	got := i.run(t, rule1, `iptables-restore --noflush; iptables -w -S INPUT | /busybox grep -c 192.0.2.1
-IPTABLES_WRAPPER_BACKEND=`+other(mode)+` iptables --version | /busybox sed 's/.*(/(/'; leads
-version`, options(newNode(t, mode))...)
-	return i.right(t, got, mode, "1", version(other(mode)))
+IPTABLES_WRAPPER_BACKEND=`+other(backend)+` iptables --version | /busybox sed 's/.*(/(/'; leads
+version`, options(newNode(t, backend))...)
+	return i.right(t, got, backend, "1", version(other(backend)))
 }
 
 // Another user. Where the image's files bring no capabilities, the container's first process has them, as podman gives
 // them to it.
-func asUser(user string) func(t *testing.T, i built, mode string) string {
-	return func(t *testing.T, i built, mode string) string {
+func asUser(user string) func(t *testing.T, i built, backend string) string {
+	return func(t *testing.T, i built, backend string) string {
 		got := i.run(t, "", "iptables -w -S >/dev/null; leads; version",
-			rights(newNode(t, mode), "--user", user, "--volume", lock(t, 0o666))...)
-		if want := i.wrapper() + "\n" + version("nft") + "\n"; mode == "legacy" && got == (result{want, "", 0}) {
+			rights(newNode(t, backend), "--user", user, "--volume", lock(t, 0o666))...)
+		if want := i.wrapper() + "\n" + version("nft") + "\n"; backend == "legacy" && got == (result{want, "", 0}) {
 			return guess
 		}
-		return i.right(t, got, mode)
+		return i.right(t, got, backend)
 	}
 }
 
 // The network namespace belongs to the user namespace, as podman makes it for users other than root.
-func userNamespace(t *testing.T, i built, mode string) string {
-	got := i.run(t, rule1, i.program(mode)+` iptables -t mangle -N KUBE-IPTABLES-HINT
+func userNamespace(t *testing.T, i built, backend string) string {
+	got := i.run(t, rule1, i.program(backend)+` iptables -t mangle -N KUBE-IPTABLES-HINT
 iptables-restore --noflush; iptables -S INPUT | /busybox grep -c 192.0.2.1; leads; version`,
 		"--network=none", "--uidmap=0:100000:65536", "--gidmap=0:100000:65536", "--cap-drop=all",
 		"--cap-add=NET_ADMIN,NET_RAW")
-	return i.right(t, got, mode, "1")
+	return i.right(t, got, backend, "1")
 }
 
 // The build's RUN lines see a host that has the evidence.
-func inBuild(t *testing.T, i built, mode string) string {
-	n := newNode(t, mode)
+func inBuild(t *testing.T, i built, backend string) string {
+	n := newNode(t, backend)
 	dir := dockerfile(t, "FROM "+i.ref, fmt.Sprintf(`RUN ["%s/iptables", "--version"]`, i.dir))
 	cmd := command(t, append(append([]string{"build", "--no-cache", "--quiet", "--pull=never", "--network", "host"},
 		host.Ulimits...), dir)...)
@@ -191,7 +191,7 @@ func inBuild(t *testing.T, i built, mode string) string {
 }
 
 // What the package manager does to its links leaves the wrapper where it is, and it still works.
-func reinstalled(t *testing.T, i built, mode string) string {
+func reinstalled(t *testing.T, i built, backend string) string {
 	if i.reinstall == "" {
 		return none
 	}
@@ -201,7 +201,7 @@ func reinstalled(t *testing.T, i built, mode string) string {
 		lines = slices.Insert(lines, 1, "COPY --from="+base(t, "debs:"+suite)+" /debs /debs")
 	}
 	i.ref = build(t, name, dockerfile(t, lines...))
-	got := i.run(t, "", "leads; iptables -S >/dev/null; leads; version", rights(newNode(t, mode))...)
-	i.right(t, got, mode, i.wrapper())
+	got := i.run(t, "", "leads; iptables -S >/dev/null; leads; version", rights(newNode(t, backend))...)
+	i.right(t, got, backend, i.wrapper())
 	return kept
 }

@@ -73,6 +73,9 @@ func (v *verdict) detects() {
 	v.expect(kernel == w.kernel, "detect", "nf_tables and x_tables: %q", w.kernel)
 	v.expect(before.row() == w.detects && !before.Certain, "detect", "%s, not certain", w.detects)
 	v.expect(v.steps["detect"].Stderr == "" && before.Because != "", "detect", "why that is not certain, in JSON only")
+	_, what, _ := strings.Cut(before.Because, "nf_tables lacks ")
+	lacks := before.row() == "legacy only-supported" && before.Evidence.NFT.Kernel == yes
+	v.expect((what != "") == lacks, "detect", "what nf_tables lacks: %t", lacks)
 	for _, name := range []string{"detect", "detect after", "detect after 386"} {
 		s := v.steps[name]
 		v.expect(s.Status == 0, name, "status 0")

@@ -24,9 +24,9 @@ import (
 type box struct {
 	script   string   // in this directory
 	host     string   // hint, docker, node, empty
-	mode     string   // the host's backend; on an empty host, the one that the wrapper defaults to
+	backend  string   // the host's backend; on an empty host, the one that the wrapper defaults to
 	readonly bool     // its root
-	wrapped  bool     // the six commands resolve to the wrapper, not to mode's programs
+	wrapped  bool     // the six commands resolve to the wrapper, not to programs of the backend
 	env      []string // more variables for the script
 	// unordered means that the script's client adds rules in random order, which is then not compared.
 	unordered bool
@@ -37,7 +37,7 @@ func (b box) String() string {
 	if b.readonly {
 		root = "read-only"
 	}
-	return b.mode + "/" + b.host + "/" + root
+	return b.backend + "/" + b.host + "/" + root
 }
 
 const namespaces = unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS
@@ -67,7 +67,7 @@ func (b box) run(t *testing.T) string {
 	cmd.Env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "ROOTFS=" + shared.rootfs, "EMPTY=" + empty, "OUT=" + out, "BIN=" + shared.bin,
 		"MODULE=" + here, "NODES=" + filepath.Join(here, "../rules/nodes"),
-		"CLIENT=" + b.script, "HOST=" + b.host, "MODE=" + b.mode, "READONLY=" + digit(b.readonly),
+		"CLIENT=" + b.script, "HOST=" + b.host, "BACKEND=" + b.backend, "READONLY=" + digit(b.readonly),
 		"WRAPPED=" + digit(b.wrapped),
 	}, b.env...)
 	var output bytes.Buffer
