@@ -131,7 +131,7 @@ func (s *state) unseen() (all []string) {
 		}
 		for _, t := range s.tables {
 			if isOf(t, b) && t.More && !isListed(familyOf(t)) {
-				all = append(all, fmt.Sprintf("%s: not all of %s", b, describe(t)))
+				all = append(all, fmt.Sprintf("%s: a part of %s", b, title(t)))
 			}
 		}
 	}

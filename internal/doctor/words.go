@@ -136,7 +136,7 @@ func describe(t rules.Table) string {
 	rules := strconv.Itoa(t.Rules) + " rules"
 	switch {
 	case t.More:
-		rules = "at least " + rules
+		rules = map[detect.Backend]string{detect.NFT: "at least ", detect.Legacy: "about "}[t.Backend] + rules
 	case t.Rules == 1:
 		rules = "1 rule"
 	}
