@@ -59,7 +59,8 @@ type Output struct {
 // Text returns all that it printed, standard error first.
 func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 
-// Check returns an error that wraps ErrNotStarted and file.ErrExposed, and notes why, if other users could replace a program.
+// Check returns an error that wraps ErrNotStarted and file.ErrExposed, and notes why, if other users could replace a
+// program.
 func (s *Starter) Check(program string) error {
 	exposed := file.Exposed(program)
 	if exposed == "" {
