@@ -142,7 +142,7 @@ func repair(s *state) string {
 		return "Add " + quoted(filepath.Dir(c.Path)) + " to PATH in the Pod's spec or in the image."
 	case c.isAbsent():
 		return remedyFor(exec.ErrMissing, remedy.ErrInstall)
-	case c.Err != nil:
+	case c.ResolvesTo == "":
 		return "In the image, remove " + quoted(c.Path) + ", and run iptables-wrapper install" + option(c) + "."
 	}
 	return remedyFor(c.Call.Err)

@@ -49,14 +49,7 @@ func commandAt(path string, notFound error, seen plan.Seen) Command {
 	c := Command{Command: look.At(path)}
 	c.Call = c.Plan(seen)
 	c.Call.Path = "" // that of the command
-	info, err := os.Stat(path)
-	switch {
-	case notFound == nil || c.Call.Err != nil:
-	case err == nil && info.IsDir():
-		c.Call = plan.Fails(&os.PathError{Op: "run", Path: path, Err: unix.EISDIR})
-	case unix.Access(path, unix.X_OK) != nil:
-		c.Call = plan.Fails(&os.PathError{Op: "execve", Path: path, Err: unix.EACCES})
-	default:
+	if notFound != nil && c.Call.Err == nil {
 		c.Call = plan.Fails(fmt.Errorf("%q: %w", path, errNotInPath))
 	}
 	return c
