@@ -52,7 +52,7 @@ var messages = []struct{ text, code string }{
 	{text: " contains incompatible base-chains, use 'nft' tool", code: nftChains},
 }
 
-// find returns the code of the first line that has a message, and the line. Only these codes count, if there are any.
+// find returns the code of the first line that has a message, and the line. If there are codes, only these count.
 func find(lines []string, codes ...string) (code, line string) {
 	for _, line := range lines {
 		for _, m := range messages {

@@ -43,7 +43,7 @@ func (s *state) shown() bool {
 	})
 }
 
-// refused and notCapable stand in for calls that show nothing. Another user may not read a file of /proc: no refusal.
+// refused and notCapable stand in for calls that show nothing. That another user may not read /proc is no refusal.
 func refused(s *state) string {
 	err := s.errors[s.wanted()]
 	isPrivate := s.wanted() == detect.Legacy && s.process.User != 0 && errors.Is(err, unix.EACCES)
@@ -61,9 +61,7 @@ func notCapable(s *state) string {
 	if s.shown() || missing == "" || err == nil && noNew != 1 {
 		return ""
 	}
-	bit := map[string]string{netAdmin: "0x1000", netRaw: "0x2000"}[missing]
-	return fmt.Sprintf("%s is missing (bit %s of CapEff), which %s needs. This is user %d.", missing, bit, s.wanted(),
-		s.process.User)
+	return fmt.Sprintf("%s is missing (CapEff), which %s needs. This is user %d.", missing, s.wanted(), s.process.User)
 }
 
 // lacks is the capability that a backend needs and this process lacks, "" if it has all. Legacy opens a raw socket.
@@ -88,9 +86,8 @@ func notLoaded(s *state) string {
 		"legacy may work all the same: iptables -S shows it.", modules)
 }
 
-// takesNoRules is about a dry run that the kernel refused, for another reason than rights, or want of memory, or a table
-// of that name.
-func takesNoRules(s *state) string {
+// noRules is about a dry run that was refused, and not for want of rights or memory, or because of a table of its name.
+func noRules(s *state) string {
 	var parts []string
 	for _, f := range families {
 		lacks, err := s.families[f].lacks, s.families[f].refused
@@ -111,8 +108,8 @@ func cannotRun(s *state) string {
 		return ""
 	}
 	first := failing[0]
-	error := func(c Command) string { return anyCommand.ReplaceAllString(c.Call.Error, "") }
-	others := filter(failing[1:], func(c Command) bool { return error(c) == error(first) })
+	why := func(c Command) string { return anyCommand.ReplaceAllString(c.Call.Error, "") }
+	others := filter(failing[1:], func(c Command) bool { return why(c) == why(first) })
 	return fmt.Sprintf("A call of %s fails: %s.", first.Name, oneLine(first.Call.Err)) +
 		about(" The same goes for %s.", pathsOf(others))
 }
@@ -132,8 +129,9 @@ func runsOther(s *state) string {
 	if len(commands) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s here runs %s, but the host uses %s (%s). Neither lists the other's rules.", commands[0].Name,
-		commands[0].Call, s.host.Backend, s.host.Because())
+	c, host := commands[0], s.host
+	text := fmt.Sprintf("%s here runs %s, but the host uses %s (%s). Neither lists the other's rules.", c.Name, c.Call,
+		host.Backend, host.Because())
 	if len(commands) < len(s.commands) {
 		text += about(" The same goes for %s.", pathsOf(commands[1:]))
 	}
@@ -215,8 +213,7 @@ func notStarted(s *state) string {
 }
 
 // guessed is silent if somebody has chosen, or if nft is the guess and legacy has nothing that could contradict it: a
-// host with firewalld or Podman on nftables looks so. A Pod's own network without rules is another matter: rules may be
-// meant for the node.
+// host with firewalld on nftables looks so. In a Pod's own network without rules, they may be meant for the node.
 func guessed(s *state) string {
 	how, legacy := s.commands[0].Call.How, s.host.Evidence.Legacy
 	isChosen := how == plan.ByVariable || how == plan.Stored

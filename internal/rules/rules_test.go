@@ -6,6 +6,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -167,6 +168,7 @@ table arp filter { chain c { type filter hook output priority 0; policy drop; };
 func TestOwned(t *testing.T) {
 	host.Netns(t)
 	nft := exec.Command("nft", "-i")
+	nft.Env = append(os.Environ(), "HOME="+t.TempDir()) // where it writes what was typed
 	stdin, err := nft.StdinPipe()
 	host.Check(t, err)
 	stdout, err := nft.StdoutPipe()

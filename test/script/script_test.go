@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 //	status N program [args...]   run it; it must end with status N
 //	says N file program [args]   the same, and print what the file says; -update writes the file
 //	finds [severity:code...] [-- program args...]
-//	                             what doctor must find, run by the program; each command that it prints must show something
+//	                             what doctor must find, run by the program; each command that it prints shows something
 //	wrapped                      make the six commands run the wrapper, as install does where nothing manages them
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
 //	[all] ...                    only where host.All
