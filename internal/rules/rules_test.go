@@ -224,9 +224,9 @@ func many(format string, number int) string {
 	return b.String()
 }
 
-// While a table is replaced, it never looks as if it had more rules, and that of legacy never as if it had fewer, unless
-// the error says so. That of nf_tables can: the kernel takes old rules from its lists after the generation has changed,
-// while a dump of the new generation goes on by its place in the list (seen with 6.18, in one of 50 runs under load).
+// While a table is replaced, it never looks as if it had more rules, and that of legacy never as if it had fewer,
+// unless the error says so. That of nf_tables can: the kernel takes old rules from its lists after the generation has
+// changed, while a dump of the new generation goes on by its place in the list (seen with 6.18, in one of 50 runs).
 func TestReplaced(t *testing.T) {
 	host.Netns(t)
 	script := "*filter\n" + strings.Repeat("-A INPUT -j DROP\n", 1000) + "COMMIT\n"
