@@ -212,8 +212,9 @@ func notStarted(s *state) string {
 	return about("Doctor did not start iptables, because others can write %s.", each(s.exposed, quoted))
 }
 
-// guessed is silent if a choice is kept that no marker contradicts, or if nft is the guess and legacy has nothing that could contradict it: a
-// host with firewalld on nftables looks so. In a Pod's own network without rules, they may be meant for the node.
+// guessed is silent if a choice is kept that no marker contradicts, or if nft is the guess and legacy has nothing that
+// could contradict it: a host with firewalld on nftables looks so. In a Pod's own network without rules, they may be
+// meant for the node.
 func guessed(s *state) string {
 	how, e := s.commands[0].Call.How, s.host.Evidence
 	isChosen := (how == plan.ByVariable || how == plan.Stored) && len(e.Of(s.wanted().Other()).Markers) == 0
