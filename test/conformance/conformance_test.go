@@ -42,8 +42,8 @@ func examined(t *testing.T, w wrapper, pattern string) []result {
 func TestOurs(t *testing.T) {
 	file, err := host.Wrapper()
 	host.Check(t, err)
-	// What scripts, histories and interleavings have too is not played twice, and of what a caller gives, only what Go's
-	// runtime could change.
+	// What scripts, histories and interleavings have too is not played twice, and of what a caller gives, only what
+	// Go's runtime could change.
 	installed := "^(host: hint in legacy$|standard input|transparent: (calls|argv)|" +
 		"transparent, read-only root: calls that succeed|signal: (the process|SIGTERM|its parent)|" +
 		"inherited: (plainly|variables|ignored|.*pending|soft limit|open descriptors)|" +

@@ -116,3 +116,15 @@ func traces(ts *testscript.TestScript) string {
 	}
 	return all
 }
+
+// environment is what programs of a script get.
+func environment(ts *testscript.TestScript) []string {
+	all := append(os.Environ(), "PATH="+ts.Getenv("PATH"))
+	const passedOn = "IPTABLES_WRAPPER_BACKEND XTABLES_LOCKFILE XTABLES_LIBDIR"
+	for name := range strings.FieldsSeq(passedOn) {
+		if value := ts.Getenv(name); value != "" {
+			all = append(all, name+"="+value)
+		}
+	}
+	return all
+}
