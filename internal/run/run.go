@@ -106,13 +106,15 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	}
 	o.Stdout, o.Kept, o.Stderr = string(stdout.first), stdout.lines, string(stderr.first)
 	switch {
+	case ctx.Err() != nil:
+		s.Endless = true
+		o.Err = ErrEndless
+		if cmd.ProcessState != nil { // it was started
+			o.Used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		}
 	case cmd.ProcessState == nil && (plan.IsScarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)):
 		s.Scarce = o.Err
 		o.Err = fmt.Errorf("%w: %w", ErrNotStarted, o.Err)
-	case ctx.Err() != nil && cmd.ProcessState != nil:
-		s.Endless = true
-		o.Err = ErrEndless
-		o.Used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	return o
 }
