@@ -212,15 +212,17 @@ func notStarted(s *state) string {
 	return about("Doctor did not start iptables, because others can write %s.", each(s.exposed, quoted))
 }
 
-// guessed is silent if somebody has chosen, or if nft is the guess and legacy has nothing that could contradict it: a
-// host with firewalld on nftables looks so. In a Pod's own network without rules, they may be meant for the node.
+// guessed is silent if a choice is kept and the other backend has no marker, if nft is the guess and legacy is empty (a
+// host with firewalld on nftables), and if the wanted backend cannot be asked. In a Pod's own network without rules, they
+// may be meant for the node.
 func guessed(s *state) string {
-	how, legacy := s.commands[0].Call.How, s.host.Evidence.Legacy
-	isChosen := how == plan.ByVariable || how == plan.Stored
-	isLegacyEmpty := s.errors[detect.Legacy] == nil && len(s.used(detect.Legacy))+len(legacy.Markers) == 0
+	how, e := s.commands[0].Call.How, s.host.Evidence
+	other := s.wanted().Other()
+	isKept := (how == plan.ByVariable || how == plan.Stored) && s.errors[other] == nil && len(e.Of(other).Markers) == 0
+	isLegacyEmpty := s.errors[detect.Legacy] == nil && len(s.used(detect.Legacy))+len(e.Legacy.Markers) == 0
 	isNFT := s.host.Backend == detect.NFT && s.wanted() == detect.NFT
 	isAsking := s.network.Own == detect.Yes && len(s.used(detect.NFT))+len(s.used(detect.Legacy)) == 0
-	if s.known() || (isChosen || isNFT && isLegacyEmpty) && !isAsking {
+	if s.known() || isRefusal(s.errors[s.wanted()]) || (isKept || isNFT && isLegacyEmpty) && !isAsking {
 		return ""
 	}
 	return fmt.Sprintf("The host's backend is a guess (%s). iptables here runs %s.", s.host.Because(), s.wanted())

@@ -119,7 +119,7 @@ func title(t rules.Table) string { return t.Family + " " + plain(t.Name) }
 // What may be true of a table. Docker's rules that answer a container's DNS are in each network of Docker's.
 func hasRules(t rules.Table) bool { return t.Rules > t.DNS }
 func acts(t rules.Table) bool     { return t.Acts > 0 || len(t.Policies) > 0 }
-func isUsed(t rules.Table) bool   { return hasRules(t) || t.More || len(t.Policies) > 0 }
+func isUsed(t rules.Table) bool   { return !t.Dormant && (hasRules(t) || t.More || len(t.Policies) > 0) }
 
 // describe is "ip filter 3 rules (1 made with nft, 2 drop or redirect), policy DROP of FORWARD".
 func describe(t rules.Table) string {

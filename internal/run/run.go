@@ -108,13 +108,15 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 	var own *os.SyscallError // no pipe: not even tried
 	isOwn := errors.As(o.Err, &own) || plan.IsScarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)
 	switch {
+	case ctx.Err() != nil:
+		s.Endless = true
+		o.Err = ErrEndless
+		if cmd.ProcessState != nil { // it was started
+			o.Used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		}
 	case cmd.ProcessState == nil && isOwn:
 		s.Scarce = o.Err
 		o.Err = fmt.Errorf("%w: %w", ErrNotStarted, o.Err)
-	case ctx.Err() != nil && cmd.ProcessState != nil:
-		s.Endless = true
-		o.Err = ErrEndless
-		o.Used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
 	return o
 }
