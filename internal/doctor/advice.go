@@ -17,6 +17,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
@@ -142,7 +143,7 @@ func repair(s *state) string {
 		return "Add " + quoted(filepath.Dir(c.Path)) + " to PATH in the Pod's spec or in the image."
 	case c.isAbsent():
 		return remedyFor(exec.ErrMissing, remedy.ErrInstall)
-	case c.ResolvesTo == "" && c.Switch != "": // the program has been removed since it was stored
+	case c.ResolvesTo == "" && c.Switch != "" && look.At(c.wrapper()).Err == nil: // what was stored is gone
 		return "In the image, install iptables, and end its build with RUN " + c.wrapper() + " reset."
 	case c.ResolvesTo == "":
 		return "In the image, remove " + quoted(c.Path) + ", and run iptables-wrapper install" + option(c) + "."
