@@ -142,6 +142,8 @@ func repair(s *state) string {
 		return "Add " + quoted(filepath.Dir(c.Path)) + " to PATH in the Pod's spec or in the image."
 	case c.isAbsent():
 		return remedyFor(exec.ErrMissing, remedy.ErrInstall)
+	case c.ResolvesTo == "" && c.Switch != "": // the program has been removed since it was stored
+		return "In the image, install iptables, and end its build with RUN " + c.wrapper() + " reset."
 	case c.ResolvesTo == "":
 		return "In the image, remove " + quoted(c.Path) + ", and run iptables-wrapper install" + option(c) + "."
 	}
@@ -232,6 +234,8 @@ func choose(s *state) string {
 	c := s.commands[0]
 	change := "set " + plan.Variable + " to it"
 	switch {
+	case c.Call.How == plan.ByVariable:
+		change = "compare it with " + plan.Variable
 	case c.Call.How == plan.Stored && c.isReadOnly():
 		change = "select it in the image, or where the volume is filled"
 	case c.Call.How == plan.Stored: // nothing reads the variable

@@ -45,6 +45,7 @@ var messages = []struct{ text, code string }{
 	{text: "Can't find library for ", code: noProgram},
 	{text: "Couldn't load ", code: noProgram},
 	{text: "error while loading shared libraries", code: noProgram},
+	{text: "symbol lookup error", code: noProgram},
 	{text: "Error loading shared library", code: noProgram}, // musl's, as the next one
 	{text: "Error relocating", code: noProgram},
 	{text: " is incompatible, use 'nft' tool", code: nftTable},

@@ -100,9 +100,9 @@ func (r Report) title() string {
 	s := r.state
 	listed := each(filter(families, s.lists), func(f detect.Family) string { return savers[f] })
 	other := s.wanted().Other()
-	text := "iptables does not list the rules of " + string(s.wanted())
+	text := "iptables did not list the rules of " + string(s.wanted())
 	if len(listed) > 0 {
-		text = fmt.Sprintf("%s list the rules of %s", strings.Join(listed, " and "), s.wanted())
+		text = fmt.Sprintf("%s listed the rules of %s", strings.Join(listed, " and "), s.wanted())
 	}
 	text += fmt.Sprintf("; rules of %s: %s", other, cut(s.has(other), room/2))
 	switch {

@@ -24,7 +24,7 @@ var isRefuse = filepath.Base(os.Args[0]) == "refuse"
 
 var (
 	systemCalls = map[string]uint32{
-		"flock": unix.SYS_FLOCK, "recvmsg": unix.SYS_RECVMSG, "socket": unix.SYS_SOCKET,
+		"flock": unix.SYS_FLOCK, "pipe2": unix.SYS_PIPE2, "recvmsg": unix.SYS_RECVMSG, "socket": unix.SYS_SOCKET,
 	}
 	firstArguments = map[string]uint32{"AF_INET6": unix.AF_INET6, "AF_NETLINK": unix.AF_NETLINK}
 )
