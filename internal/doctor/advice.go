@@ -59,9 +59,9 @@ func showOther(s *state) (all []string) {
 	}
 	for _, f := range families {
 		single := iptables.Single(string(other), savers[f])
-		has := func(t rules.Table) bool { return isOf(t, other) && familyOf(t) == f }
+		isFamily := func(t rules.Table) bool { return familyOf(t) == f }
 		mayAsk := other == detect.NFT || !slices.Contains(s.process.Missing, netRaw)
-		if mayAsk && isInPath(single) && slices.ContainsFunc(s.tables, has) {
+		if mayAsk && isInPath(single) && slices.ContainsFunc(s.used(other), isFamily) {
 			all = append(all, single+" -c")
 		}
 	}

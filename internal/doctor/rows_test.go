@@ -169,7 +169,7 @@ func reach(t *testing.T) []func(*state) string {
 		func(s *state) string {
 			onLegacy(s)
 			s.lockFile, s.lockErr = "/run/x y", errHeld
-			return "cannot take its lock, '/run/x y': another process has held it for a second."
+			return "cannot take its lock, '/run/x y': it was held for a second."
 		},
 		func(s *state) string {
 			s.commands[0].Call = plan.Plan{How: plan.NotWrapped}

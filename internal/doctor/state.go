@@ -201,7 +201,7 @@ func (s *state) program() Program { return s.programs[slices.Index(detect.Backen
 
 const lockVariable = "XTABLES_LOCKFILE"
 
-var errHeld = errors.New("another process has held it for a second")
+var errHeld = errors.New("it was held for a second")
 
 // tryLock takes the lock as iptables-legacy does, for an instant, but does not wait to open a FIFO. It creates no file:
 // where there is none, it returns what would keep this user from creating one.
