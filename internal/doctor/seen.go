@@ -213,8 +213,8 @@ func notStarted(s *state) string {
 }
 
 // guessed is silent if a choice is kept and the other backend has no marker, if nft is the guess and legacy is empty (a
-// host with firewalld on nftables), and if the wanted backend cannot be asked. In a Pod's own network without rules, they
-// may be meant for the node.
+// host with firewalld on nftables), and if the wanted backend cannot be asked. In a Pod's own network without rules,
+// they may be meant for the node.
 func guessed(s *state) string {
 	how, e := s.commands[0].Call.How, s.host.Evidence
 	other := s.wanted().Other()

@@ -31,9 +31,6 @@ func TestMessages(t *testing.T) {
 	}
 	host.PutWrapper(t, "/usr/sbin/iptables-wrapper")
 	host.Run(t, "iptables-wrapper", "install")
-	self, err := os.Executable()
-	host.Check(t, err)
-	host.Check(t, os.Setenv("SELF", self))
 	host.Check(t, os.Setenv("OLD", strings.TrimSuffix(old, "/usr/sbin/xtables-nft-multi")))
 	archive, err := txtar.ParseFile("messages/messages.txtar")
 	host.Check(t, err)
@@ -64,12 +61,6 @@ func TestMessages(t *testing.T) {
 	for text := range scripts {
 		t.Errorf("the page does not have %q", text)
 	}
-}
-
-// TestNoIptables is what a program in Go prints that does not find iptables.
-func TestNoIptables(t *testing.T) {
-	_, err := exec.LookPath("iptables")
-	t.Log(err)
 }
 
 // rows are the lines of the page that begin with messages.
