@@ -39,8 +39,8 @@ func check(dir, name string) error {
 	return &os.PathError{Op: "execute", Path: path, Err: err}
 }
 
-// exposedBy returns what lets other users replace a program in a directory, "" if nothing does. A sticky directory does,
-// even if the program there is root's: it may be another user's a moment later.
+// exposedBy returns what lets other users replace a program in a directory, "" if nothing does. A sticky directory
+// does, even if the program there is root's: it may be another user's a moment later.
 func exposedBy(path, dir string, directory unix.Stat_t) string {
 	switch {
 	case file.SystemDir(dir, directory):
@@ -51,8 +51,8 @@ func exposedBy(path, dir string, directory unix.Stat_t) string {
 	return file.Exposed(path)
 }
 
-// unusedError is the error for a program that is passed over, because others can write what leads to it, or itself. To a
-// guess, it is missing.
+// unusedError is the error for a program that is passed over, because others can write what leads to it, or itself. To
+// a guess, it is missing.
 type unusedError struct{ path, by string }
 
 func (e *unusedError) Error() string {

@@ -71,7 +71,7 @@ func become(command string) error {
 		return p.Err
 	}
 	err = exec.Become(exec.Program{Path: p.Program}, os.Args, os.Environ())
-	return fmt.Errorf("%w (%s)", err, p.Because)
+	return fmt.Errorf("%w (%s)", err, p.Because())
 }
 
 // decide asks the kernel, keeps the answer if it may, and returns the plan with what is kept then.

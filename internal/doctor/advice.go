@@ -17,6 +17,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/exec"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/iptables"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/link"
+	"github.com/iptables-wrappers/iptables-wrappers/internal/look"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/plan"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/remedy"
 	"github.com/iptables-wrappers/iptables-wrappers/internal/rules"
@@ -51,8 +52,6 @@ func showWay(is func(*state, Command) bool) func(*state) []string {
 	return func(s *state) []string { return []string{"ls -ld " + strings.Join(s.which(is)[0].way(), " ")} }
 }
 
-func showProgram(s *state) []string { return []string{"ls -lL " + quoted(s.commands[0].Call.Program)} }
-
 // showOther are the commands that list the rules of the other backend, as far as they are in this image.
 func showOther(s *state) (all []string) {
 	other := s.wanted().Other()
@@ -61,9 +60,9 @@ func showOther(s *state) (all []string) {
 	}
 	for _, f := range families {
 		single := iptables.Single(string(other), savers[f])
-		has := func(t rules.Table) bool { return isOf(t, other) && familyOf(t) == f }
+		isFamily := func(t rules.Table) bool { return familyOf(t) == f }
 		mayAsk := other == detect.NFT || !slices.Contains(s.process.Missing, netRaw)
-		if mayAsk && isInPath(single) && slices.ContainsFunc(s.tables, has) {
+		if mayAsk && isInPath(single) && slices.ContainsFunc(s.used(other), isFamily) {
 			all = append(all, single+" -c")
 		}
 	}
@@ -85,11 +84,11 @@ func isInPath(command string) bool {
 	return err == nil
 }
 
+func showProgram(s *state) []string { return []string{"ls -lL " + quoted(s.commands[0].Call.Program)} }
+func showExposed(s *state) []string { return []string{"ls -ld " + quoted(s.exposed[0])} }
 func showLock(s *state) []string {
 	return []string{"ls -ld " + quoted(filepath.Dir(s.lockFile)) + " " + quoted(s.lockFile), "cat /proc/self/mounts"}
 }
-
-func showExposed(s *state) []string { return []string{"ls -ld " + quoted(s.exposed[0])} }
 
 // What can be done from here. What a failing call prints, too, is in the table of remedies.
 
@@ -101,11 +100,13 @@ const (
 		"as new as the one that made it. Until then, let nothing here save and restore a whole table."
 	modules = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra). If the kernel " +
 		"was updated since the node booted, reboot the node."
-	loadLegacy = "Have the node load ip_tables, iptable_filter and iptable_nat, for IPv6 ip6_tables and ip6table_filter."
-	library    = "In the image, install iptables again, for this architecture, with its libraries and all of its xtables " +
+	modprobe = "Have the node load ip_tables, iptable_filter and iptable_nat, for IPv6 ip6_tables and ip6table_filter."
+	library  = "In the image, install iptables again, for this architecture, with its libraries and its xtables " +
 		"directory. Unset XTABLES_LIBDIR and LD_LIBRARY_PATH."
-	unknown = "If the message does not say why, look at the seccomp profile and at the limits of the container, and install " +
-		"iptables again in the image."
+	unknown = "If the message does not say why, look at the seccomp profile and the limits of the container, and " +
+		"install iptables again in the image."
+	hanging = "Find out where it hangs, for example in a file system that does not answer."
+	newer   = "In the image, install iptables 1.8.8 or newer."
 	restart = ", and restart the program that makes the rules."
 )
 
@@ -143,8 +144,10 @@ func repair(s *state) string {
 		return "Add " + quoted(filepath.Dir(c.Path)) + " to PATH in the Pod's spec or in the image."
 	case c.isAbsent():
 		return remedyFor(exec.ErrMissing, remedy.ErrInstall)
-	case c.Err != nil:
-		return "In the image, remove what is at " + quoted(c.Path) + ", and run iptables-wrapper install" + option(c) + "."
+	case c.ResolvesTo == "" && c.Switch != "" && look.At(c.wrapper()).Err == nil: // what was stored is gone
+		return "In the image, install iptables, and end its build with RUN " + c.wrapper() + " reset."
+	case c.ResolvesTo == "":
+		return "In the image, remove " + quoted(c.Path) + ", and run iptables-wrapper install" + option(c) + "."
 	}
 	return remedyFor(c.Call.Err)
 }
@@ -184,8 +187,8 @@ func follow(s *state) string {
 	case how == plan.Asked:
 		return remedyFor(exec.ErrMissing)
 	case how == plan.Stored && s.network.Process1 == detect.No:
-		return "In the image of an agent that enters other networks, link the six commands straight to " + link.Wrapper +
-			", not to " + link.Switch + ": then nothing is stored."
+		return "In the image of an agent that enters other networks, link the six commands straight to " +
+			link.Wrapper + ", not to " + link.Switch + ": then nothing is stored."
 	case how == plan.Stored && c.isReadOnly():
 		return remedyFor(unix.EROFS, link.ErrStored)
 	case how == plan.Stored && !isRoot:
@@ -208,13 +211,12 @@ func wrap(s *state) string {
 
 // install says how a command comes to lead to the wrapper.
 func install(c Command) string {
-	return "In the image, run iptables-wrapper install" + option(c) + " after the last command that installs iptables " +
-		"or sets alternatives."
+	return "In the image, run iptables-wrapper install" + option(c) + " after the last command that installs " +
+		"iptables or sets alternatives."
 }
 
-func option(c Command) string { return " --dir " + quoted(c.directory()) }
-
-// wrapper is the command that runs the wrapper beside the switch.
+// option is for install, and wrapper the command that runs the wrapper beside the switch.
+func option(c Command) string     { return " --dir " + quoted(c.directory()) }
 func (c Command) wrapper() string { return quoted(filepath.Join(c.directory(), link.Wrapper)) }
 
 func giveLock(s *state) string {
@@ -226,14 +228,16 @@ func giveLock(s *state) string {
 	case s.process.User != 0:
 		return "In the image, make a file " + quoted(s.lockFile) + " that this user owns, or run the container as root."
 	}
-	return "Mount the node's " + quoted(s.lockFile) + " (hostPath, type: FileOrCreate), or in a network of their own, a volume that " +
-		"all containers share. It must be a file on a local file system, and root's."
+	return "Mount the node's " + quoted(s.lockFile) + " (hostPath, type: FileOrCreate), or in a network of its own, " +
+		"a volume that all containers share. It must be a file on a local file system, and root's."
 }
 
 func choose(s *state) string {
 	c := s.commands[0]
 	change := "set " + plan.Variable + " to it"
 	switch {
+	case c.Call.How == plan.ByVariable:
+		change = "compare it with " + plan.Variable
 	case c.Call.How == plan.Stored && c.isReadOnly():
 		change = "select it in the image, or where the volume is filled"
 	case c.Call.How == plan.Stored: // nothing reads the variable
@@ -246,8 +250,8 @@ func choose(s *state) string {
 	case s.process.User != 0 && errors.Is(s.errors[detect.Legacy], unix.EACCES):
 		return "Run the container with group 0 (runAsGroup: 0), which may read the list of legacy's tables. " + text
 	case s.network.Own != detect.No:
-		return "If the rules are meant for the node, give the container the node's network (hostNetwork: true, docker run " +
-			"--network host). " + text
+		return "If the rules are meant for the node, give the container the node's network (hostNetwork: true, " +
+			"docker run --network host). " + text
 	}
 	return text
 }

@@ -30,7 +30,7 @@ type diagnosis struct {
 	severity string
 	needs    bool                  // the wanted backend's answers: it is silent where these cannot be had
 	see      func(*state) string   // what was seen, in one or two sentences; "" if it was not
-	look     func(*state) []string // commands that show it. Each ends, and has no name that somebody in the network chose
+	look     func(*state) []string // commands that show it. Each ends, and has no name that others in the network chose
 	do       func(*state) string   // one or two sentences
 }
 
@@ -41,29 +41,26 @@ var diagnoses = []diagnosis{
 	{code: notPermitted, severity: problem, see: refused, look: show(rights), do: permit},
 	{code: notPermitted, severity: problem, see: notCapable, look: show(rights), do: permit},
 
-	{code: kernel, severity: problem, needs: true, see: printed(kernel), look: again(kernel), do: mend(kernel, modules)},
-	{code: kernel, severity: problem, needs: true, see: notLoaded, look: show(evidence, release), do: advise(loadLegacy)},
-	{code: kernel, severity: problem, needs: true, see: takesNoRules, look: show(evidence, release), do: advise(modules)},
+	ofCall(kernel, problem, kernel, modules),
+	{code: kernel, severity: problem, needs: true, see: notLoaded, look: show(evidence, release), do: advise(modprobe)},
+	{code: kernel, severity: problem, needs: true, see: noRules, look: show(evidence, release), do: advise(modules)},
 
 	{code: noProgram, severity: problem, see: cannotRun, look: showWay(fails), do: repair},
-	{code: noProgram, severity: problem, needs: true, see: hangs, look: showProgram, do: advise("Find out where " +
-		"it hangs, for example in a file system that does not answer.")},
-	{code: noProgram, severity: problem, needs: true, see: printed(noProgram), look: again(noProgram), do: mend(noProgram, library)},
-	{code: noProgram, severity: problem, needs: true, see: printed(unexplained), look: again(unexplained), do: mend(unexplained, unknown)},
+	{code: noProgram, severity: problem, needs: true, see: hangs, look: showProgram, do: advise(hanging)},
+	ofCall(noProgram, problem, noProgram, library),
+	ofCall(noProgram, problem, unexplained, unknown),
 
 	{code: wrongBackend, severity: problem, see: runsOther, look: showWay(differs), do: follow},
 
 	{code: bothBackends, severity: problem, see: otherHas(acts), look: showOther, do: advise(agree)},
 	{code: bothBackends, severity: warning, see: otherHas(hasRules), look: showOther, do: advise(agree)},
 
-	{code: nftTable, severity: problem, needs: true, see: printed(nftTable), look: again(nftTable), do: advise(ownTable)},
+	ofCall(nftTable, problem, nftTable, ownTable),
 	{code: nftTable, severity: problem, needs: true, see: unusable, look: showNFT, do: advise(ownTable)},
 	{code: nftTable, severity: warning, needs: true, see: madeWithNFT, look: showNFT, do: advise(ownTable)},
-	{code: nftTable, severity: warning, needs: true, see: printed(nftChains), look: again(nftChains),
-		do: advise(ownTable)},
+	ofCall(nftTable, warning, nftChains, ownTable),
 
-	{code: oldIptables, severity: warning, see: isOld, look: show("iptables --version"), do: advise("In the image, " +
-		"install iptables 1.8.8 or newer.")},
+	{code: oldIptables, severity: warning, see: isOld, look: show("iptables --version"), do: advise(newer)},
 
 	{code: lock, severity: problem, needs: true, see: cannotLock, look: showLock, do: giveLock},
 
@@ -71,6 +68,11 @@ var diagnoses = []diagnosis{
 
 	{code: uncertain, severity: warning, see: notStarted, look: showExposed, do: advise(remedyFor(file.ErrExposed))},
 	{code: uncertain, severity: warning, needs: true, see: guessed, look: show(evidence), do: choose},
+}
+
+// ofCall is a row about a call that failed with a code, or printed a line of it.
+func ofCall(code, severity, of, do string) diagnosis {
+	return diagnosis{code: code, severity: severity, needs: true, see: printed(of), look: again(of), do: mend(of, do)}
 }
 
 // diagnose makes the findings, problems first. reference is the tag or the commit of the page that explains them.

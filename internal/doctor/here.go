@@ -44,19 +44,12 @@ func (c Command) String() string {
 	return strings.TrimSuffix(quoted(c.Path)+" leads to "+quoted(c.ResolvesTo), " leads to "+quoted(c.Path))
 }
 
-// commandAt looks at the command at a path. notFound is why a shell does not find it.
+// commandAt looks at a command. notFound is why a shell does not find it.
 func commandAt(path string, notFound error, seen plan.Seen) Command {
 	c := Command{Command: look.At(path)}
 	c.Call = c.Plan(seen)
 	c.Call.Path = "" // that of the command
-	info, err := os.Stat(path)
-	switch {
-	case notFound == nil || c.Call.Err != nil:
-	case err == nil && info.IsDir():
-		c.Call = plan.Fails(&os.PathError{Op: "run", Path: path, Err: unix.EISDIR})
-	case unix.Access(path, unix.X_OK) != nil:
-		c.Call = plan.Fails(&os.PathError{Op: "execve", Path: path, Err: unix.EACCES})
-	default:
+	if notFound != nil && c.Call.Err == nil {
 		c.Call = plan.Fails(fmt.Errorf("%q: %w", path, errNotInPath))
 	}
 	return c
@@ -74,18 +67,19 @@ func commandsInPath(seen plan.Seen) (all []Command) {
 	return all
 }
 
-// commandsElsewhere are those in the directories in which distributions install iptables, but PATH does not find: programs
-// with another PATH, or a path of their own, run them. Of those in a directory that run the same, it has the first.
+// commandsElsewhere are those where distributions install iptables, and that PATH does not find: programs with another
+// PATH, or a path of their own, run them. Of those in a directory that run the same, it has the first.
 func commandsElsewhere(seen plan.Seen, inPath []Command) (all []Command) {
 	known := each(inPath, func(c Command) string { return realPath(c.Path) })
 	for _, dir := range iptables.Dirs() {
 		for _, name := range exec.Commands() {
 			path := realPath(filepath.Join(dir, name))
 			c := commandAt(path, nil, seen)
-			if !c.Missing && !slices.Contains(known, path) && !slices.Contains(known, filepath.Dir(path)+c.Call.Program) {
+			runs := filepath.Dir(path) + " " + c.Call.Program
+			if !c.Missing && !slices.Contains(known, path) && !slices.Contains(known, runs) {
 				all = append(all, c)
 			}
-			known = append(known, path, filepath.Dir(path)+c.Call.Program)
+			known = append(known, path, runs)
 		}
 	}
 	return all
@@ -110,13 +104,11 @@ func differs(s *state, c Command) bool { return s.known() && c.Call.Backend == s
 // bypasses: it leads neither to the wrapper nor through its switch to a program. One that differs has its own finding.
 func bypasses(s *state, c Command) bool { return c.Call.How == plan.NotWrapped && !differs(s, c) }
 
-// which are the commands of which something is true.
+// which are the commands of which something is true, and named is one of the six.
+func (s *state) named(name string) Command { return s.commands[slices.Index(exec.Commands(), name)] }
 func (s *state) which(is func(*state, Command) bool) []Command {
 	return filter(s.commands, func(c Command) bool { return is(s, c) })
 }
-
-// named is one of the six.
-func (s *state) named(name string) Command { return s.commands[slices.Index(exec.Commands(), name)] }
 
 // pathsOf are the paths of commands.
 func pathsOf(commands []Command) []string {
@@ -131,8 +123,8 @@ func (c Command) way() []string {
 }
 
 const (
-	netAdmin = "CAP_NET_ADMIN" // both backends need it, to list rules, too
-	netRaw   = "CAP_NET_RAW"
+	netAdmin = "CAP_NET_ADMIN" // bit 0x1000 of CapEff. Both backends need it, to list rules, too
+	netRaw   = "CAP_NET_RAW"   // bit 0x2000
 )
 
 // Process is what this process may do.
@@ -150,12 +142,12 @@ func (p Process) String() string {
 	if len(p.Missing) > 0 {
 		text += ", without " + list(p.Missing)
 	}
-	const isNotKnown = "; whether it is in a user namespace is not known"
-	return text + map[detect.Answer]string{detect.Yes: ", in a user namespace", detect.Unknown: isNotKnown}[p.UserNamespace]
+	return text + map[detect.Answer]string{
+		detect.Yes: ", in a user namespace", detect.Unknown: "; not known whether in a user namespace",
+	}[p.UserNamespace]
 }
 
-// thisProcess asks for the capabilities that count. Of a user namespace, see user_namespaces(7): a line has the first ID
-// inside, the first outside, and how many.
+// thisProcess asks for what counts. uid_map has the first ID inside, the first one outside, and how many there are.
 func thisProcess() Process {
 	p := Process{User: os.Geteuid(), UserNamespace: detect.Yes}
 	ids, err := os.ReadFile("/proc/self/uid_map")
@@ -213,7 +205,8 @@ var everywhere = []string{"lo", "eth0", "tunl0", "gre0", "gretap0", "erspan0", "
 // thisNetwork looks at the namespace of the calling thread. Where kubelet's chains are, it is the node's.
 func thisNetwork(host detect.Result) Network {
 	name, _ := os.Readlink("/proc/thread-self/ns/net")
-	n := Network{Namespace: cmp.Or(name, "not known"), Interfaces: []string{}, Process1: detect.Unknown, Own: detect.Unknown}
+	n := Network{Namespace: cmp.Or(name, "not known"), Interfaces: []string{}}
+	n.Process1, n.Own = detect.Unknown, detect.Unknown
 	devices, _ := os.ReadFile("/proc/thread-self/net/dev") // two lines of headings, then "  eth0: ..."
 	for line := range strings.Lines(string(devices)) {
 		name, _, isDevice := strings.Cut(strings.TrimSpace(line), ":")
@@ -222,8 +215,9 @@ func thisNetwork(host detect.Result) Network {
 		}
 	}
 	isNodes := func(name string) bool { return !slices.Contains(everywhere, name) }
+	isKubelets := host.Reason == detect.KubeletHint || host.Reason == detect.KubeletCanary
 	switch {
-	case host.Reason == detect.KubeletHint, host.Reason == detect.KubeletCanary, slices.ContainsFunc(n.Interfaces, isNodes):
+	case isKubelets, slices.ContainsFunc(n.Interfaces, isNodes):
 		n.Own = detect.No
 	case len(n.Interfaces) > 0:
 		n.Own = detect.Yes

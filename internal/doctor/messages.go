@@ -45,6 +45,7 @@ var messages = []struct{ text, code string }{
 	{text: "Can't find library for ", code: noProgram},
 	{text: "Couldn't load ", code: noProgram},
 	{text: "error while loading shared libraries", code: noProgram},
+	{text: "symbol lookup error", code: noProgram},
 	{text: "Error loading shared library", code: noProgram}, // musl's, as the next one
 	{text: "Error relocating", code: noProgram},
 	{text: " is incompatible, use 'nft' tool", code: nftTable},
@@ -52,7 +53,7 @@ var messages = []struct{ text, code string }{
 	{text: " contains incompatible base-chains, use 'nft' tool", code: nftChains},
 }
 
-// find returns the code of the first line that has a message, and the line. Only these codes count, if there are any.
+// find returns the code of the first line that has a message, and the line. If there are codes, only these count.
 func find(lines []string, codes ...string) (code, line string) {
 	for _, line := range lines {
 		for _, m := range messages {

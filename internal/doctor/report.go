@@ -65,8 +65,8 @@ func Examine(limit time.Duration, reference string) Report {
 	var name unix.Utsname
 	_ = unix.Uname(&name) // fails for a wrong address only
 	return Report{
-		Version: 1, Findings: s.diagnose(reference), Unseen: append([]string{}, s.unseen()...),
-		Host: s.host, Commands: s.commands, Elsewhere: s.elsewhere, Record: s.record, Variable: os.Getenv(plan.Variable),
+		Version: 1, Findings: s.diagnose(reference), Unseen: append([]string{}, s.unseen()...), Host: s.host,
+		Commands: s.commands, Elsewhere: s.elsewhere, Record: s.record, Variable: os.Getenv(plan.Variable),
 		Programs: s.programs, Tables: append([]rules.Table{}, s.tables...), Network: s.network, Process: s.process,
 		Kernel: unix.ByteSliceToString(name.Release[:]), state: s,
 	}
@@ -100,9 +100,9 @@ func (r Report) title() string {
 	s := r.state
 	listed := each(filter(families, s.lists), func(f detect.Family) string { return savers[f] })
 	other := s.wanted().Other()
-	text := "iptables does not list the rules of " + string(s.wanted())
+	text := "iptables did not list the rules of " + string(s.wanted())
 	if len(listed) > 0 {
-		text = fmt.Sprintf("%s list the rules of %s", strings.Join(listed, " and "), s.wanted())
+		text = fmt.Sprintf("%s listed the rules of %s", strings.Join(listed, " and "), s.wanted())
 	}
 	text += fmt.Sprintf("; rules of %s: %s", other, cut(s.has(other), room/2))
 	switch {
@@ -131,7 +131,7 @@ func (s *state) unseen() (all []string) {
 		}
 		for _, t := range s.tables {
 			if isOf(t, b) && t.More && !isListed(familyOf(t)) {
-				all = append(all, fmt.Sprintf("%s: not all of %s", b, describe(t)))
+				all = append(all, fmt.Sprintf("%s: a part of %s", b, title(t)))
 			}
 		}
 	}
@@ -165,7 +165,10 @@ func (r Report) facts() (all [][2]string) {
 		all = append(all, [][2]string{{string(b), r.Programs[i].String()}, {"rules, " + string(b), s.has(b)}}...)
 	}
 	all = append(all, [][2]string{
-		{"native tables", describeAll(filter(s.tables, isNative))}, {"network", r.Network.String()}, {"process", r.Process.String()}, {"kernel", r.Kernel},
+		{"native tables", describeAll(filter(s.tables, isNative))},
+		{"network", r.Network.String()},
+		{"process", r.Process.String()},
+		{"kernel", r.Kernel},
 	}...)
 	for _, why := range r.Unseen {
 		all = append(all, [2]string{"not seen", why})

@@ -43,7 +43,7 @@ func (s *state) shown() bool {
 	})
 }
 
-// refused and notCapable stand in for calls that show nothing. Another user may not read a file of /proc: no refusal.
+// refused and notCapable stand in for calls that show nothing. That another user may not read /proc is no refusal.
 func refused(s *state) string {
 	err := s.errors[s.wanted()]
 	isPrivate := s.wanted() == detect.Legacy && s.process.User != 0 && errors.Is(err, unix.EACCES)
@@ -61,9 +61,7 @@ func notCapable(s *state) string {
 	if s.shown() || missing == "" || err == nil && noNew != 1 {
 		return ""
 	}
-	bit := map[string]string{netAdmin: "0x1000", netRaw: "0x2000"}[missing]
-	return fmt.Sprintf("%s is missing (bit %s of CapEff), which %s needs. This is user %d.", missing, bit, s.wanted(),
-		s.process.User)
+	return fmt.Sprintf("%s is missing (CapEff), which %s needs. This is user %d.", missing, s.wanted(), s.process.User)
 }
 
 // lacks is the capability that a backend needs and this process lacks, "" if it has all. Legacy opens a raw socket.
@@ -88,9 +86,8 @@ func notLoaded(s *state) string {
 		"gVisor, legacy may still work: iptables -S shows it.", modules)
 }
 
-// takesNoRules is about a dry run that the kernel refused, for another reason than rights, or want of memory, or a table
-// of that name.
-func takesNoRules(s *state) string {
+// noRules is about a dry run that was refused, and not for want of rights or memory, or because of a table of its name.
+func noRules(s *state) string {
 	var parts []string
 	for _, f := range families {
 		lacks, err := s.families[f].lacks, s.families[f].refused
@@ -111,8 +108,8 @@ func cannotRun(s *state) string {
 		return ""
 	}
 	first := failing[0]
-	error := func(c Command) string { return anyCommand.ReplaceAllString(c.Call.Error, "") }
-	others := filter(failing[1:], func(c Command) bool { return error(c) == error(first) })
+	why := func(c Command) string { return anyCommand.ReplaceAllString(c.Call.Error, "") }
+	others := filter(failing[1:], func(c Command) bool { return why(c) == why(first) })
 	return fmt.Sprintf("A call of %s fails: %s.", first.Name, oneLine(first.Call.Err)) +
 		about(" The same goes for %s.", pathsOf(others))
 }
@@ -132,8 +129,9 @@ func runsOther(s *state) string {
 	if len(commands) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s here runs %s, but the host uses %s (%s). Neither lists the other's rules.", commands[0].Name,
-		commands[0].Call, s.host.Backend, s.host.Because())
+	c, host := commands[0], s.host
+	text := fmt.Sprintf("%s here runs %s, but the host uses %s (%s). Neither lists the other's rules.", c.Name, c.Call,
+		host.Backend, host.Because())
 	if len(commands) < len(s.commands) {
 		text += about(" The same goes for %s.", pathsOf(commands[1:]))
 	}
@@ -214,16 +212,17 @@ func notStarted(s *state) string {
 	return about("Doctor did not start iptables, because others can write %s.", each(s.exposed, quoted))
 }
 
-// guessed is silent if somebody has chosen, or if nft is the guess and legacy has nothing that could contradict it: a
-// host with firewalld or Podman on nftables looks so. A Pod's own network without rules is another matter: rules may be
-// meant for the node.
+// guessed is silent if a choice is kept and the other backend has no marker, if nft is the guess and legacy is empty (a
+// host with firewalld on nftables), and if the wanted backend cannot be asked. In a Pod's own network without rules,
+// they may be meant for the node.
 func guessed(s *state) string {
-	how, legacy := s.commands[0].Call.How, s.host.Evidence.Legacy
-	isChosen := how == plan.ByVariable || how == plan.Stored
-	isLegacyEmpty := s.errors[detect.Legacy] == nil && len(s.used(detect.Legacy))+len(legacy.Markers) == 0
+	how, e := s.commands[0].Call.How, s.host.Evidence
+	other := s.wanted().Other()
+	isKept := (how == plan.ByVariable || how == plan.Stored) && s.errors[other] == nil && len(e.Of(other).Markers) == 0
+	isLegacyEmpty := s.errors[detect.Legacy] == nil && len(s.used(detect.Legacy))+len(e.Legacy.Markers) == 0
 	isNFT := s.host.Backend == detect.NFT && s.wanted() == detect.NFT
 	isAsking := s.network.Own == detect.Yes && len(s.used(detect.NFT))+len(s.used(detect.Legacy)) == 0
-	if s.known() || (isChosen || isNFT && isLegacyEmpty) && !isAsking {
+	if s.known() || isRefusal(s.errors[s.wanted()]) || (isKept || isNFT && isLegacyEmpty) && !isAsking {
 		return ""
 	}
 	return fmt.Sprintf("The host's backend is a guess (%s). iptables here runs %s.", s.host.Because(), s.wanted())

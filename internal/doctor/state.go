@@ -107,8 +107,7 @@ func (s *state) lookAt(f detect.Family) family {
 	}
 }
 
-// call calls iptables as a client does: it lists the rules, and loads the match that most rules have. (To list a table
-// by its name could make it.)
+// call calls iptables as a client does: it lists the rules, and loads the match that most rules have.
 func (s *state) call(starter *run.Starter) {
 	for _, f := range families {
 		if !s.families[f].isOff {
@@ -184,9 +183,8 @@ func (s *state) askProgram(starter *run.Starter, b detect.Backend) Program {
 // known reports whether the host's backend is known: it is certain, or no other could be used, or a marker shows it,
 // and the kernel refuses to say what the other backend has.
 func (s *state) known() bool {
-	byMarker := []detect.Reason{detect.KubeletHint, detect.KubeletCanary, detect.HostProgram}
-	other := s.host.Evidence.Of(s.host.Backend.Other())
-	isAlone := slices.Contains(byMarker, s.host.Reason) && len(other.Markers) == 0 && isRefusal(other.Err)
+	has, other := s.host.Evidence.Of(s.host.Backend), s.host.Evidence.Of(s.host.Backend.Other())
+	isAlone := len(has.Markers) > 0 && len(other.Markers) == 0 && isRefusal(other.Err)
 	return s.host.Certain || s.host.Reason == detect.OnlySupported || isAlone
 }
 
@@ -203,24 +201,23 @@ func (s *state) program() Program { return s.programs[slices.Index(detect.Backen
 
 const lockVariable = "XTABLES_LOCKFILE"
 
-var errHeld = errors.New("another process has held it for a second")
+var errHeld = errors.New("it was held for a second")
 
 // tryLock takes the lock as iptables-legacy does, for an instant, but does not wait to open a FIFO. It creates no file:
 // where there is none, it returns what would keep this user from creating one.
 func tryLock(path string) error {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
-	if err == unix.ENOENT {
+	switch {
+	case err == unix.ENOENT:
 		hops := file.Hops(path) // where there is a symlink, the file that it names would be created
 		return os.NewSyscallError("create", unix.Access(filepath.Dir(hops[len(hops)-1]), unix.W_OK|unix.X_OK))
+	case st.Mode&unix.S_IFMT == unix.S_IFIFO:
+		return errors.New("it is a FIFO")
 	}
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CREAT|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
-	switch {
-	case err != nil:
+	if err != nil {
 		return os.NewSyscallError("open", err)
-	case st.Mode&unix.S_IFMT == unix.S_IFIFO:
-		unix.Close(fd)
-		return errors.New("it is a FIFO")
 	}
 	defer unix.Close(fd)
 	const tries, pause = 200, 5 * time.Millisecond

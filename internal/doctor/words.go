@@ -26,10 +26,7 @@ func fit(room int, separator string, all []string) string {
 	const most = 8
 	text := ""
 	for i, one := range all {
-		with := one
-		if i > 0 {
-			with = text + separator + one
-		}
+		with := strings.TrimPrefix(text+separator+one, separator)
 		if i == most || len(with) > room {
 			return strings.TrimPrefix(text+" and "+strconv.Itoa(len(all)-i)+" more", " and ")
 		}
@@ -42,11 +39,11 @@ func list(all []string) string { return fit(room, ", ", all) }
 
 // cut cuts a line that is too long.
 func cut(line string, room int) string {
-	if len(line) <= room {
-		return line
-	}
 	const sign = "..."
-	return strings.ToValidUTF8(line[:room-len(sign)], "") + sign
+	if len(line) > room {
+		line = strings.ToValidUTF8(line[:room-len(sign)], "") + sign
+	}
+	return line
 }
 
 // isPlain matches a text that is one word for a shell, and for people.
@@ -122,25 +119,26 @@ func title(t rules.Table) string { return t.Family + " " + plain(t.Name) }
 // What may be true of a table. Docker's rules that answer a container's DNS are in each network of Docker's.
 func hasRules(t rules.Table) bool { return t.Rules > t.DNS }
 func acts(t rules.Table) bool     { return t.Acts > 0 || len(t.Policies) > 0 }
-func isUsed(t rules.Table) bool   { return hasRules(t) || t.More || len(t.Policies) > 0 }
+func isUsed(t rules.Table) bool   { return !t.Dormant && (hasRules(t) || t.More || len(t.Policies) > 0) }
 
 // describe is "ip filter 3 rules (1 made with nft, 2 drop or redirect), policy DROP of FORWARD".
 func describe(t rules.Table) string {
 	var parts []string
-	for what, n := range map[string]int{"drop or redirect": t.Acts, "made with nft": t.NFTMade, "of Docker's DNS": t.DNS} {
+	counts := map[string]int{"drop or redirect": t.Acts, "made with nft": t.NFTMade, "of Docker's DNS": t.DNS}
+	for what, n := range counts {
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
 	slices.Sort(parts)
-	rules := strconv.Itoa(t.Rules) + " rules"
+	number := strconv.Itoa(t.Rules) + " rules"
 	switch {
 	case t.More:
-		rules = "at least " + rules
+		number = map[detect.Backend]string{detect.NFT: "at least ", detect.Legacy: "about "}[t.Backend] + number
 	case t.Rules == 1:
-		rules = "1 rule"
+		number = "1 rule"
 	}
-	text := title(t) + " " + rules + about(" (%s)", parts)
+	text := title(t) + " " + number + about(" (%s)", parts)
 	for _, p := range t.Policies {
 		text += ", policy " + p.Policy + " of " + plain(p.Chain)
 	}

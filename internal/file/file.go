@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Executable returns nil if this user may execute a file, otherwise the error that execve(2) gives for its kind or mode:
-// EACCES if it is not a regular file.
+// Executable returns nil if this user may execute a file, otherwise the error that execve(2) gives for its kind or
+// mode: EACCES if it is not a regular file.
 func Executable(path string) error {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)

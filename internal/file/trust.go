@@ -16,8 +16,8 @@ import (
 var ErrExposed = errors.New("others can write it")
 
 // SystemDir reports whether a directory is taken as it is, because whoever can write it can replace any program of the
-// system. In a sticky directory that is not so. The path decides, not the inode: another user may be able to make a path
-// of his own lead there for a moment.
+// system. In a sticky directory that is not so. The path decides, not the inode: another user may be able to make a
+// path of his own lead there for a moment.
 func SystemDir(path string, dir unix.Stat_t) bool {
 	isNamed := path == "/usr/sbin" || path == "/sbin" || path == "/usr/bin"
 	return isNamed && dir.Mode&unix.S_ISVTX == 0
@@ -46,8 +46,8 @@ func trustedUser(uid uint32) bool {
 }
 
 // Exposed returns what would let other users replace the program to which an absolute path leads: a directory or a
-// symlink on the way that they own, or can write, or the program; also what is not there, because they may have moved it
-// for a moment. It returns "" if there is none. In a sticky directory such as /tmp, users can replace only their own
+// symlink on the way that they own, or can write, or the program; also what is not there, because they may have moved
+// it for a moment. It returns "" if there is none. In a sticky directory such as /tmp, users can replace only their own
 // files.
 func Exposed(program string) string {
 	links := 0

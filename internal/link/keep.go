@@ -59,9 +59,9 @@ func Keep(own *Dir, record Record, backend detect.Backend, program string, certa
 }
 
 // mayChange reports whether condition 2 of Keep holds. A copy can be adopted if it has one of the six commands, and
-// iptables-wrapper is missing or the same file: a hard link, or left by a killed call. A switch that points to a program
-// is older than the copy: then the copy is not adopted, unless that is the program of the answer, which another call has
-// stored before it was killed.
+// iptables-wrapper is missing or the same file: a hard link, or left by a killed call. A switch that points to a
+// program is older than the copy: then the copy is not adopted, unless that is the program of the answer, which another
+// call has stored before it was killed.
 func (d *Dir) mayChange(answer detect.Backend) bool {
 	stored, err := d.Stored()
 	leadsToWrapper := err == nil && stored == ""

@@ -65,8 +65,18 @@ type Plan struct {
 	How     How            `json:"how"`
 	Error   string         `json:"error,omitempty"` // why nothing runs
 	Err     error          `json:"-"`               // the same
-	Because string         `json:"-"`               // the backend, and why, in one line for people
 	Certain bool           `json:"-"`               // the kernel was asked, and the answer is certain
+
+	why any // a detect.Result or an error, for Because: most calls need no text
+}
+
+// Because returns one line for people: the backend, and why it is that one.
+func (p Plan) Because() string {
+	r, isAsked := p.why.(detect.Result)
+	if isAsked {
+		return r.String()
+	}
+	return fmt.Sprintf("%s: %v", p.Backend, p.why)
 }
 
 // Of returns the plan of a call: the first row that applies.
@@ -87,7 +97,7 @@ func Of(s Seen) Plan {
 	if err != nil {
 		return Fails(fmt.Errorf("%w (%s)", err, r))
 	}
-	return Plan{Backend: backend, Program: program.Path, How: how, Because: r.String(), Certain: r.Certain}
+	return Plan{Backend: backend, Program: program.Path, How: how, Certain: r.Certain, why: r}
 }
 
 // Settled returns the plan of a call that does not ask the kernel, and whether this is such a call.
@@ -114,7 +124,7 @@ func (s Seen) planOf(how How, b detect.Backend, why error) Plan {
 	if err != nil {
 		return Fails(fmt.Errorf("%w (%s: %w)", err, b, why))
 	}
-	return Plan{Backend: b, Program: program.Path, How: how, Because: fmt.Sprintf("%s: %v", b, why)}
+	return Plan{Backend: b, Program: program.Path, How: how, why: why}
 }
 
 // Fails is the plan of a call that fails with an error.

@@ -21,11 +21,11 @@ type Table struct {
 	Backend detect.Backend `json:"backend"`
 	// Native: it is of nf_tables, and not one of iptables' tables. Only its rules and policies are counted.
 	Native   bool        `json:"native,omitempty"`
-	Family   string      `json:"family"`                  // as nft prints it: "ip", "ip6", "inet", "arp", "bridge", "netdev"
+	Family   string      `json:"family"`                  // as nft prints it: "ip", "inet"
 	Name     string      `json:"table"`                   // "filter"
-	Rules    int         `json:"rules"`                   // without policies; of a legacy table that is not read, all entries
-	More     bool        `json:"more,omitempty"`          // there are more rules, or not all could be read
-	Acts     int         `json:"acts,omitempty"`          // they drop or redirect; not of KUBE-FIREWALL and Docker's DNS
+	Rules    int         `json:"rules"`                   // without policies; of a large legacy table, all entries
+	More     bool        `json:"more,omitempty"`          // there are more, or not all could be read
+	Acts     int         `json:"acts,omitempty"`          // drop or redirect; not KUBE-FIREWALL's, not Docker DNS's
 	DNS      int         `json:"dns,omitempty"`           // of Docker's DNS, with one jump for each of their chains
 	NFTMade  int         `json:"made_with_nft,omitempty"` // rules that nft made in a table of iptables
 	MadeIn   []string    `json:"made_in,omitempty"`       // the chains with such rules, at most 64
@@ -33,7 +33,7 @@ type Table struct {
 	Chains   []string    `json:"chains,omitempty"`        // names of user-defined chains, at most 64
 	Owned    bool        `json:"owned,omitempty"`         // only the process that made the table can change it
 	Dormant  bool        `json:"dormant,omitempty"`       // its rules do nothing
-	Wrong    []BaseChain `json:"wrong,omitempty"`         // iptables' base chains that are not as iptables-nft makes them
+	Wrong    []BaseChain `json:"wrong,omitempty"`         // iptables' base chains that are made otherwise
 }
 
 // Policy is that of a base chain. Chain is its name, or if the table is native, its hook.

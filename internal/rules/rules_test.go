@@ -6,6 +6,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -167,6 +168,7 @@ table arp filter { chain c { type filter hook output priority 0; policy drop; };
 func TestOwned(t *testing.T) {
 	host.Netns(t)
 	nft := exec.Command("nft", "-i")
+	nft.Env = append(os.Environ(), "HOME="+t.TempDir()) // where it writes what was typed
 	stdin, err := nft.StdinPipe()
 	host.Check(t, err)
 	stdout, err := nft.StdoutPipe()
@@ -222,7 +224,9 @@ func many(format string, number int) string {
 	return b.String()
 }
 
-// While a table is replaced, it never looks as if it had fewer rules, unless the error says so.
+// While a table is replaced, it never looks as if it had more rules, and that of legacy never as if it had fewer,
+// unless the error says so. That of nf_tables can: the kernel takes old rules from its lists after the generation has
+// changed, while a dump of the new generation goes on by its place in the list (seen with 6.18, in one of 50 runs).
 func TestReplaced(t *testing.T) {
 	host.Netns(t)
 	script := "*filter\n" + strings.Repeat("-A INPUT -j DROP\n", 1000) + "COMMIT\n"
@@ -239,7 +243,9 @@ func TestReplaced(t *testing.T) {
 		for _, table := range tables {
 			err := map[detect.Backend]error{detect.NFT: errNFT, detect.Legacy: errLegacy}[table.Backend]
 			isCut := errors.Is(err, iptables.ErrChanged)
-			if table.More != isCut || !isCut && (table.Rules != 1000 || table.Acts != 1000) {
+			isFewer := table.Rules < 1000 && table.Backend == detect.NFT
+			isRight := table.Acts == table.Rules && (table.Rules == 1000 || isFewer)
+			if table.More != isCut || !isCut && !isRight {
 				t.Fatalf("got %+v, %v", table, err)
 			}
 		}

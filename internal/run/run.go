@@ -42,7 +42,7 @@ type Starter struct {
 	Env     []string      // nil: that of this process
 	Keep    string        // lines of standard output that begin so are kept, however late they come
 	Exposed []string      // what others can write on the way to a program that was therefore not started
-	Scarce  error         // that a program could not be started, for want of processes, memory or descriptors
+	Scarce  error         // that a program could not be started, for want of processes, memory, descriptors or pipes
 	Endless bool          // a program did not end: then no other one is started
 }
 
@@ -59,7 +59,8 @@ type Output struct {
 // Text returns all that it printed, standard error first.
 func (o Output) Text() string { return strings.TrimSpace(o.Stderr + o.Stdout) }
 
-// Check returns an error that wraps ErrNotStarted and file.ErrExposed, and notes why, if other users could replace a program.
+// Check returns an error that wraps ErrNotStarted and file.ErrExposed, and notes why, if other users could replace a
+// program.
 func (s *Starter) Check(program string) error {
 	exposed := file.Exposed(program)
 	if exposed == "" {
@@ -104,14 +105,18 @@ func (s *Starter) Run(program string, backend detect.Backend, argv ...string) Ou
 		o.Err = nil
 	}
 	o.Stdout, o.Kept, o.Stderr = string(stdout.first), stdout.lines, string(stderr.first)
+	var own *os.SyscallError // no pipe: not even tried
+	isOwn := errors.As(o.Err, &own) || plan.IsScarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)
 	switch {
-	case cmd.ProcessState == nil && (plan.IsScarce(o.Err) || errors.Is(o.Err, unix.EAGAIN)):
-		s.Scarce = o.Err
-		o.Err = fmt.Errorf("%w: %w", ErrNotStarted, o.Err)
-	case ctx.Err() != nil && cmd.ProcessState != nil:
+	case ctx.Err() != nil:
 		s.Endless = true
 		o.Err = ErrEndless
-		o.Used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		if cmd.ProcessState != nil { // it was started
+			o.Used = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+		}
+	case cmd.ProcessState == nil && isOwn:
+		s.Scarce = o.Err
+		o.Err = fmt.Errorf("%w: %w", ErrNotStarted, o.Err)
 	}
 	return o
 }

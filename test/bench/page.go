@@ -126,8 +126,8 @@ func sentence(r report) string {
 	if saves == nil || even.Samples == nil || reading(r) == nil {
 		return "A part of the rows."
 	}
-	return fmt.Sprintf("If a marker decides, or only nft has rules, a first call costs %s of processor time more than a "+
-		"direct one, whatever the number of rules and chains (%.1f ms with a cold page cache); "+
+	return fmt.Sprintf("If a marker decides, or only nft has rules, a first call costs %s of processor time more than "+
+		"a direct one, whatever the number of rules and chains (%.1f ms with a cold page cache); "+
 		"%.1f ms of it is starting a Go program. "+
 		"Where nothing is found, it takes %.0f ms of wall time, most of it waiting for the kernel. "+
 		"Where nothing but legacy's rules decides, its tables are read, up to 4 MiB each: %.0f ms at most. "+

@@ -42,12 +42,9 @@ func examined(t *testing.T, w wrapper, pattern string) []result {
 func TestOurs(t *testing.T) {
 	file, err := host.Wrapper()
 	host.Check(t, err)
-	// What scripts, histories and interleavings have too is not played twice, and of what a caller gives, only what Go's
-	// runtime could change.
-	installed := "^(host: hint in legacy$|standard input|transparent: (calls|argv)|" +
-		"transparent, read-only root: calls that succeed|signal: (the process|SIGTERM|its parent)|" +
-		"inherited: (plainly|variables|ignored|.*pending|soft limit|open descriptors)|" +
-		"race: the names|throughout)"
+	// What scripts, histories, interleavings, FuzzCall and exec.TestBecome have too is not played twice.
+	installed := "^(host: hint in legacy$|standard input|transparent: calls|signal: (SIGTERM|its parent)|" +
+		"inherited: (plainly|variables|ignored|.*pending)|race: the names|throughout)"
 	copied := "^steady: a guess adds a rule, then kubelet.s hint"
 	linked := "^host: hint in legacy$"
 	if host.All() {

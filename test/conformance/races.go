@@ -153,7 +153,7 @@ const busy = `
 	(while :; do
 		echo 'add element ip busy s { 192.0.2.1 }'
 		echo 'delete element ip busy s { 192.0.2.1 }'
-	done) | nft -i >"$TMP/nft" 2>&1 &
+	done) | HOME=$TMP nft -i >"$TMP/nft" 2>&1 &
 	sleep 0.2; add 192.0.2.1; kill $!; where 192.0.2.1`
 
 // missing looks at the names until done is closed, and reports whether one of them did not lead to a program.

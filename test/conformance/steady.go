@@ -3,8 +3,8 @@
 
 package main
 
-// steady is whether a container keeps its backend from its first call to its end, and follows a marker all the same. What
-// else can happen to a container of this project's wrapper, test/histories plays.
+// steady is whether a container keeps its backend from its first call to its end, and follows a marker all the same.
+// What else can happen to a container of this project's wrapper, test/histories plays.
 func steady() []situation {
 	var list []situation
 	for _, s := range []struct{ name, want, script string }{

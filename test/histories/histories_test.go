@@ -26,7 +26,7 @@ import (
 func TestHistories(t *testing.T) {
 	image := makeImage(t)
 	var failed atomic.Int32
-	for _, seed := range machine.Seeds(t, "TEST_HISTORIES", 25, 200) {
+	for _, seed := range machine.Seeds(t, "TEST_HISTORIES", 16, 200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			h := random(seed)

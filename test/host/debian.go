@@ -37,7 +37,8 @@ func onlyDebians() error {
 		for _, suffix := range []string{"", "-save", "-restore"} {
 			name := family + suffix
 			for _, backend := range []string{"nft", "legacy"} {
-				if err := relink(filepath.Join(sbin, family+"-"+backend+suffix), "xtables-"+backend+"-multi"); err != nil {
+				err := relink(filepath.Join(sbin, family+"-"+backend+suffix), "xtables-"+backend+"-multi")
+				if err != nil {
 					return err
 				}
 			}

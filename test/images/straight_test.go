@@ -26,7 +26,8 @@ func TestStraightLinks(t *testing.T) {
 	for _, backend := range backends {
 		for _, root := range []string{"--read-only=false", "--read-only"} {
 			n := newNode(t, backend)
-			if got := i.right(t, i.run(t, "", script, rights(n, root)...), backend, version(backend), "0"); got != eachCall {
+			got := i.right(t, i.run(t, "", script, rights(n, root)...), backend, version(backend), "0")
+			if got != eachCall {
 				t.Errorf("%s %s: got %s, want %s", backend, root, got, eachCall)
 			}
 		}

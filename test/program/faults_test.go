@@ -36,7 +36,7 @@ var changing = strings.Fields("symlinkat linkat renameat unlinkat execve")
 // backend.
 var asking = strings.Fields("socket sendto recvfrom getsockopt openat read newfstatat fstatfs")
 
-// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" one in 16.
+// Each system call on the way to the program, and of select and reset, fails, one by one; in "make test" one in 24.
 // Whatever fails, the right program runs or one line says why not; no name is broken; there are never two backends; and
 // the next call is as good as the first.
 func TestFaults(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 		failed := 0
 		for _, call := range slices.Sorted(maps.Keys(made)) {
 			struck := !slices.Contains(spared, call)
-			for when := 1; struck && (when <= made[call] || host.All()); when += host.Number(16, 1) {
+			for when := 1; struck && (when <= made[call] || host.All()); when += host.Number(24, 1) {
 				for range host.Number(1, 3) {
 					failed++
 					errno := errnos[failed%len(errnos)]

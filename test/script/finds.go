@@ -71,8 +71,8 @@ var (
 	finding   = regexp.MustCompile(`^(PROBLEM|WARNING) +([a-z-]+): `)
 	sentences = regexp.MustCompile(`[.!?] +`)
 	// changes matches commands that mostly change something. Commands of other programs have no arguments in advice.
-	changes = regexp.MustCompile(`\bip6?tables[a-z-]* (-[ADFIPRXZ]|--(append|delete|flush|policy))|\bnft (add|create|delete|` +
-		`destroy|flush|insert|replace|reset)|update-alternatives |modprobe |\brm |tables[a-z-]*-restore |--force`)
+	changes = regexp.MustCompile(`\bip6?tables[a-z-]* (-[ADFIPRXZ]|--(append|delete|flush|policy))|\bnft (add|create|` +
+		`delete|destroy|flush|insert|replace|reset)|update-alternatives |modprobe |\brm |-restore |--force`)
 )
 
 // look runs a command that doctor printed, as the user who has read it would.
@@ -113,6 +113,18 @@ func traces(ts *testscript.TestScript) string {
 			}
 			return err
 		}))
+	}
+	return all
+}
+
+// environment is what programs of a script get.
+func environment(ts *testscript.TestScript) []string {
+	all := append(os.Environ(), "PATH="+ts.Getenv("PATH"))
+	const passedOn = "IPTABLES_WRAPPER_BACKEND XTABLES_LOCKFILE XTABLES_LIBDIR"
+	for name := range strings.FieldsSeq(passedOn) {
+		if value := ts.Getenv(name); value != "" {
+			all = append(all, name+"="+value)
+		}
 	}
 	return all
 }

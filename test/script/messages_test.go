@@ -22,8 +22,8 @@ mount -t overlay -o lowerdir=/usr/sbin,upperdir=/run/upper,workdir=/run/work non
 cd /run/dir
 `
 
-// Each message of the page appears for real: messages/messages.txtar has commands that print it, or its line on the page
-// says where it is quoted from.
+// Each message of the page appears for real: messages/messages.txtar has commands that print it, or its line on the
+// page says where it is quoted from.
 func TestMessages(t *testing.T) {
 	old := host.OldIptables(t)
 	if !host.Contain(t) {
@@ -48,12 +48,12 @@ func TestMessages(t *testing.T) {
 				continue
 			}
 			t.Run(text, func(t *testing.T) {
-				cmd := exec.Command("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c",
-					begin+functions+script)
+				cmd := exec.Command("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+					"sh", "-c", begin+functions+script)
 				output, _ := cmd.CombinedOutput() // most fail
 				if !strings.Contains(string(output), text) || strings.Contains(string(output), "another status") {
-					t.Errorf("no commands print it: add some to messages.txtar, or end its line on the page with \"quoted "+
-						"from\" and the place; printed was: %s", output)
+					t.Errorf("no commands print it: add some to messages.txtar, or end its line on the page with "+
+						"\"quoted from\" and the place; printed was: %s", output)
 				}
 			})
 		}

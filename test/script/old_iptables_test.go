@@ -11,23 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
-
-// environment is what programs of a script get.
-func environment(ts *testscript.TestScript) []string {
-	all := append(os.Environ(), "PATH="+ts.Getenv("PATH"))
-	const passedOn = "IPTABLES_WRAPPER_BACKEND XTABLES_LOCKFILE XTABLES_LIBDIR"
-	for name := range strings.FieldsSeq(passedOn) {
-		if value := ts.Getenv(name); value != "" {
-			all = append(all, name+"="+value)
-		}
-	}
-	return all
-}
 
 // connect makes a connection from one network namespace to an address, behind which it listens in another one.
 func connect(from, address, to, listening string, timeout time.Duration) error {

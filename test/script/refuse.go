@@ -24,9 +24,9 @@ var isRefuse = filepath.Base(os.Args[0]) == "refuse"
 
 var (
 	systemCalls = map[string]uint32{
-		"flock": unix.SYS_FLOCK, "getsockopt": unix.SYS_GETSOCKOPT, "recvmsg": unix.SYS_RECVMSG, "socket": unix.SYS_SOCKET,
+		"flock": unix.SYS_FLOCK, "pipe2": unix.SYS_PIPE2, "recvmsg": unix.SYS_RECVMSG, "socket": unix.SYS_SOCKET,
 	}
-	firstArguments = map[string]uint32{"AF_INET": unix.AF_INET, "AF_INET6": unix.AF_INET6, "AF_NETLINK": unix.AF_NETLINK}
+	firstArguments = map[string]uint32{"AF_INET6": unix.AF_INET6, "AF_NETLINK": unix.AF_NETLINK}
 )
 
 // refuse returns only if it cannot run the program. The errno "SIGSYS" ends it.

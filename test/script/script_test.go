@@ -42,11 +42,11 @@ func TestMain(m *testing.M) {
 //	status N program [args...]   run it; it must end with status N
 //	says N file program [args]   the same, and print what the file says; -update writes the file
 //	finds [severity:code...] [-- program args...]
-//	                             what doctor must find, run by the program; each command that it prints must show something
+//	                             what doctor must find, by the program; each command that it prints shows something
 //	wrapped                      make the six commands run the wrapper, as install does where nothing manages them
 //	leads [name...] file         the names, all six if none is given, must point to /usr/sbin/file
-//	[all] ...                    only where host.All
 //	recorded nft|legacy|nothing  this must be what is recorded for the container's network namespace, and nothing else
+//	[all] ...                    only where host.All
 //
 // /usr/sbin/iptables-wrapper is there, and under no name yet. "tables-nft" and the like are Debian's own.
 func TestScript(t *testing.T) {
