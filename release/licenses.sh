@@ -2,7 +2,7 @@
 # Copyright The iptables-wrappers Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Prints the licences of this module, of Go, and of the modules that the binary says are linked into it: licenses.sh BINARY.
+# Prints the licenses of this module, of Go, and of the modules that the binary says are linked into it: licenses.sh BINARY.
 set -eu
 binary=${1:?usage: release/licenses.sh BINARY}
 print() { printf '==== %s ====\n\n' "$1" && cat "$2" && echo; }

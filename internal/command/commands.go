@@ -38,7 +38,7 @@ func commands() []*cli.Command {
 		Action: detectBackend,
 	}, {
 		Name:      "select",
-		Usage:     "decide now, or take this backend, and store it",
+		Usage:     "store the host's backend, or the one that you name",
 		ArgsUsage: "[nft|legacy]",
 		Description: "Makes the six commands run the backend that the host uses, or the one that\n" +
 			"you name, until reset. If nothing proves the host's backend, the answer is a\n" +
@@ -52,8 +52,8 @@ func commands() []*cli.Command {
 	}, {
 		Name:  "install",
 		Usage: "make the six iptables commands run this wrapper",
-		Description: "Copies the wrapper into DIR if it runs from elsewhere, and forgets what is\n" +
-			"stored. Example, in an image:\n\n" +
+		Description: "Copies the wrapper into DIR if it runs from elsewhere. A backend that was\n" +
+			"stored is forgotten. Example, in an image:\n\n" +
 			"   COPY iptables-wrapper /usr/sbin/\n" +
 			"   RUN iptables-wrapper install",
 		Flags: []cli.Flag{

@@ -94,7 +94,8 @@ func showLock(s *state) []string {
 
 const (
 	agree = "Have all programs in this network use one backend: that of the program whose backend cannot be changed. " +
-		"What nothing makes any more ends with the network: delete the Pod or container; drain a node, and reboot it."
+		"Rules that no program makes any more end with the network: delete the Pod or the container, or drain and " +
+		"reboot the node."
 	ownTable = "Have the program that made this with nft use a table with a name of its own, or install an iptables " +
 		"as new as the one that made it. Until then, let nothing here save and restore a whole table."
 	modules = "On the node, install all modules of the running kernel (RHEL 10: kernel-modules-extra). If the kernel " +
@@ -104,7 +105,7 @@ const (
 		"directory. Unset XTABLES_LIBDIR and LD_LIBRARY_PATH."
 	unknown = "If the message does not say why, look at the seccomp profile and the limits of the container, and " +
 		"install iptables again in the image."
-	hanging = "Look where it stops: a file system that does not answer can stop it."
+	hanging = "Find out where it hangs, for example in a file system that does not answer."
 	newer   = "In the image, install iptables 1.8.8 or newer."
 	restart = ", and restart the program that makes the rules."
 )
@@ -240,7 +241,7 @@ func choose(s *state) string {
 	case c.Call.How == plan.Stored && c.isReadOnly():
 		change = "select it in the image, or where the volume is filled"
 	case c.Call.How == plan.Stored: // nothing reads the variable
-		change = "have root run " + c.wrapper() + " select with it here"
+		change = "have root run " + c.wrapper() + " select with that backend here"
 	case c.Call.How == plan.NotWrapped:
 		change = "install the wrapper, and set " + plan.Variable + " to it"
 	}

@@ -82,8 +82,8 @@ func notLoaded(s *state) string {
 			modules = append(modules, module)
 		}
 	}
-	return about("Legacy needs what is not loaded, and cannot be loaded here: %s. In a sandbox such as gVisor, "+
-		"legacy may work all the same: iptables -S shows it.", modules)
+	return about("Legacy needs modules that are not loaded, and cannot be loaded here: %s. In a sandbox such as "+
+		"gVisor, legacy may still work: iptables -S shows it.", modules)
 }
 
 // noRules is about a dry run that was refused, and not for want of rights or memory, or because of a table of its name.
@@ -167,7 +167,7 @@ func unusable(s *state) string {
 			}
 		}
 	}
-	return about("Not as iptables makes it: %s.", parts)
+	return about("iptables makes these differently: %s.", parts)
 }
 
 func madeWithNFT(s *state) string {

@@ -69,7 +69,7 @@ type row struct {
 func table() []row {
 	return []row{
 		{is: plan.ErrVariable, status: statusUsage, try: "set it to one of these, or unset it"},
-		{is: plan.ErrSetUID, try: "chmod u-s the wrapper, and run it as root"},
+		{is: plan.ErrSetUID, try: "remove the wrapper's set-user-ID bit (chmod u-s), and run it as root"},
 		{is: plan.ErrNoProc, try: "mount /proc of this PID namespace, or enter that namespace, too: nsenter --pid"},
 		{is: plan.ErrScarce, try: limits},
 		{is: ErrUncertain, try: wrapper + " doctor, which prints what to do about it"},
@@ -89,7 +89,7 @@ func table() []row {
 			try: "install this backend's iptables in this image; if the backend is wrong, set " + plan.Variable},
 		{is: ErrOwnProgram, try: "install the iptables package again, or give its program the name " + multiCalls},
 		{is: exec.ErrItself,
-			try: "unmount what covers iptables' own program there, or install the iptables package again"},
+			try: "unmount what covers iptables' own program, or install the iptables package again"},
 
 		{is: unix.ENOENT, at: errExec, status: statusMissing,
 			try: "install the libraries of that program: its loader is missing"},
@@ -113,8 +113,8 @@ func table() []row {
 		{is: unix.EROFS, at: ErrInstall,
 			try: "install when the image is built: RUN " + wrapper + " install"},
 		{is: unix.EROFS, at: link.ErrStored,
-			try: "reset where the switch is from: RUN " + wrapper + " reset in the image, or a writable mount " +
-				"of that volume"},
+			try: "reset the switch where it comes from: RUN " + wrapper + " reset in the image, or a writable " +
+				"mount of that volume"},
 		{is: unix.EROFS, at: link.ErrDir,
 			try: "set " + plan.Variable + " to nft or legacy in the environment of the container"},
 		{is: unix.EACCES, at: link.ErrDir,

@@ -90,7 +90,7 @@ stop() {
 client= server=
 trap 'stop; test -z "$client" || kill -KILL $client $server; rm -rf --one-file-system "$D"' EXIT
 
-# network: on the node, two neighbours between which it forwards. They end with this shell.
+# network: on the node, two neighbors between which it forwards. They end with this shell.
 network() {
 	for n in client server; do
 		unshare --net --kill-child=KILL --fork sh -c 'echo ready; exec sleep 1000' >"$D/$n" &

@@ -19,7 +19,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// The image is the wrapper, its licences, and labels. test/release looks at the binaries for all platforms.
+// The image is the wrapper, its licenses, and labels. test/release looks at the binaries for all platforms.
 func TestOwnImage(t *testing.T) {
 	ref := build(t, "own", top, goArgs(t)...)
 	files := contents(t, ref)
@@ -172,7 +172,7 @@ func TestDistroless(t *testing.T) {
 			t.Errorf("%s: %.60q", name, status)
 		}
 		if len(files["usr/share/doc/"+path.Base(name)+"/copyright"]) == 0 {
-			t.Errorf("%s has no licence", name)
+			t.Errorf("%s has no license", name)
 		}
 	}
 	for _, name := range []string{"iptables", "libc6", "libxtables12", "libnftnl11", "libmnl0", "libip4tc2",

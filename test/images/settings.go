@@ -47,7 +47,7 @@ var settings = []setting{
 	{"20 first calls at once", atOnce, direct, nonrootCalls},
 	{"read-only root", readOnly, eachCall, nil},
 	{"`drop: [ALL]`", noCapability, guess, nonrootNot},
-	{"NET_ADMIN alone", onlyNetAdmin, direct, nonrootNot},
+	{"only NET_ADMIN", onlyNetAdmin, direct, nonrootNot},
 	{"no privilege escalation", noEscalation, direct, map[string]string{"nonroot": isRefused}},
 	{"the same, entry point with file capabilities", capableEntryPoint, none, nonrootCalls},
 	{"user 65532", asUser("65532:65532"), "legacy: " + guess + ", nft: " + eachCall, nil},

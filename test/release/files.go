@@ -19,7 +19,7 @@ import (
 	"github.com/iptables-wrappers/iptables-wrappers/test/host"
 )
 
-// checkFiles checks the sums, the binaries, the licences, and the list of modules.
+// checkFiles checks the sums, the binaries, the licenses, and the list of modules.
 func checkFiles(t *testing.T, dist, version string, architectures []string) {
 	t.Helper()
 	// The list is made again, because --check does not notice a file that is not on it.
@@ -64,9 +64,9 @@ func checkFiles(t *testing.T, dist, version string, architectures []string) {
 	info, err := buildinfo.ReadFile(binary)
 	host.Check(t, err)
 	want = []string{"std " + info.GoVersion}
-	licences := string(host.Read(t, filepath.Join(dist, "LICENSES")))
+	licenses := string(host.Read(t, filepath.Join(dist, "LICENSES")))
 	for _, module := range linked(t, binary) {
-		if !strings.Contains(licences, "==== "+module.Path+" ====\n") {
+		if !strings.Contains(licenses, "==== "+module.Path+" ====\n") {
 			t.Errorf("LICENSES has none of %s", module.Path)
 		}
 		want = append(want, module.Path+" "+module.Version)
