@@ -84,7 +84,8 @@ func compare(t *testing.T, h *oracle.Host, held string) {
 	r := detect.Decide(evidence(h), detect.Backend(held))
 	got := oracle.Decision{Backend: string(r.Backend), Reason: string(r.Reason), Certain: r.Certain}
 	if got != want {
-		t.Fatalf("%+v with %q held: %+v, and it should be %+v", *h, held, got, want)
+		t.Fatalf("%+v with %q held:\ndetect/decide.go says %+v,\ntest/oracle/decision.go %+v.\nIf the decision is to change, "+
+			"change both, the table in docs/how-it-works.md, and its rows in test/script/decision.txtar.", *h, held, got, want)
 	}
 }
 
