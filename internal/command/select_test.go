@@ -34,7 +34,7 @@ const (
 	runsLegacy = "the commands in /usr/sbin run legacy\n"
 
 	variableHelps = "iptables-wrapper: try: set IPTABLES_WRAPPER_BACKEND to nft or legacy"
-	imageHelps    = "iptables-wrapper: try: reset the switch where it comes from: RUN iptables-wrapper reset in the image"
+	imageHelps    = "iptables-wrapper: try: reset the switch where it comes from: RUN iptables-wrapper reset"
 	installHelps  = "iptables-wrapper: try: iptables-wrapper install, "
 	guess         = "iptables-wrapper: not certain: nft: no chain or table of a known program was found, and no rule\n"
 )
