@@ -21,22 +21,20 @@ func check(dir, name string) error {
 	if err == nil {
 		err = unix.Stat(dir, &directory)
 	}
-	by := ""
-	if err == nil {
-		by = exposedBy(path, dir, directory)
-	}
-	switch {
-	case err == unix.ENOTDIR:
+	if err == unix.ENOTDIR {
 		err = unix.ENOENT
-	case err != nil:
+	}
+	if err != nil {
+		return &os.PathError{Op: "execute", Path: path, Err: err}
+	}
+	by := exposedBy(path, dir, directory)
+	switch {
 	case by != "":
 		return &unusedError{path: path, by: by}
 	case file.IsAt(file.Running, st):
 		return fmt.Errorf("%q: %w", path, ErrItself)
-	default:
-		return file.Executable(path)
 	}
-	return &os.PathError{Op: "execute", Path: path, Err: err}
+	return file.Executable(path)
 }
 
 // exposedBy returns what lets other users replace a program in a directory, "" if nothing does. A sticky directory
